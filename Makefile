@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# The two commands of a newcomer are `make demo` and `make test`; both set up .venv by themselves.
+# Needs Python >= 3.11, git and make. `make test` also builds a Kubernetes control plane, once per machine.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check unit real controlplane format lock clean
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+
+$(STAMP): pyproject.toml requirements-dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "muster: $(PYTHON) is older than 3.11; set PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@echo "muster: setting up $(VENV) (about a minute the first time)" >&2
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+demo: $(STAMP)  ## see gangs placed, offline, in seconds
+	@$(BIN)/muster demo
+
+test: check unit real  ## everything: lint, types, unit tests, tests on the real control plane
+
+check: $(STAMP)  ## format, lint, types, layers, manifests
+	$(BIN)/ruff format --check app tests
+	$(BIN)/ruff check app tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/yamllint -s deploy examples
+
+unit: $(STAMP)  ## tests without a control plane
+	$(BIN)/python -m pytest -m "not real"
+
+controlplane: $(STAMP)  ## build etcd, kube-apiserver, kube-scheduler and kwok into the user's cache
+	$(BIN)/python -m tests.cluster.binaries
+
+real: controlplane  ## tests on a real kube-apiserver and kube-scheduler
+	$(BIN)/python -m pytest -m real
+
+format: $(STAMP)  ## rewrite the code's layout
+	$(BIN)/ruff format app tests
+	$(BIN)/ruff check --fix app tests
+
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-emit-index-url \
+  --custom-compile-command "make lock" pyproject.toml
+
+lock: $(STAMP)  ## renew the lock files from pyproject.toml
+	$(BIN)/python -m pip install --quiet uv
+	$(LOCK) -o requirements.lock
+	$(LOCK) --group dev -o requirements-dev.lock
+
+clean:  ## remove what make has made here
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`muster` and `kubectl muster`: the commands and their flags. Each command lives in its own module.
+
+Exit codes: 0 fine, 1 judged and found wanting, 2 could not tell (bad input, no API), with one line on stderr.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.domain.errors import MusterError
+
+app = typer.Typer(
+    name="muster",
+    help="Lets the pods of a GPU gang bind only once the whole gang fits.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Config = Annotated[Path | None, typer.Option(help="Settings file (YAML); MUSTER_* and flags win over it.")]
+
+
+@app.command()
+def serve(
+    snapshot: Annotated[
+        Path | None, typer.Option(help="Serve this v1 List (JSON, .gz) as an embedded cluster.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address of the verbs [127.0.0.1].")] = None,
+    port: Annotated[int | None, typer.Option(help="Port of the verbs [8888].")] = None,
+    ops_port: Annotated[int | None, typer.Option(help="Port of /metrics /healthz /readyz [8889].")] = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Live mode: kubeconfig [KUBECONFIG, in-cluster].")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="Live mode: kubeconfig context.")] = None,
+    config: Config = None,
+) -> None:
+    """Serve the scheduler extender."""
+    from app import main
+    from app.cli.logs import configure
+    from app.settings import load
+
+    settings = load(config, host=host, port=port, ops_port=ops_port)
+    configure(settings.log_level)
+    if snapshot is not None:
+        main.serve_snapshot(settings, snapshot, ops_port=ops_port)
+    else:
+        main.serve_live(settings, kubeconfig=kubeconfig, context=context)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    from app import __version__
+
+    typer.echo(f"muster {__version__}")
+
+
+def run() -> None:
+    """Console script."""
+    try:
+        app()
+    except MusterError as error:
+        print(f"muster: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pod as scheduling sees it, and the few questions asked about one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from app.domain.ids import GangApi, GangKey, NodeName, PodUid
+from app.domain.placement import Template
+from app.domain.resources import is_device
+
+GATE: Final = "muster.dev/gang"
+"""Our own scheduling gate: set by the admission policy, lifted by us alone."""
+
+FIELD_MANAGER: Final = "muster"
+"""The field manager on every patch we send."""
+
+SCHEDULER: Final = "muster"
+"""Default `spec.schedulerName` of the pods that are ours to place."""
+
+
+class Pod(msgspec.Struct, frozen=True, gc=False):
+    """The fields of core/v1 Pod that scheduling reads. `created` is in Unix seconds.
+
+    `gang` is None for an ordinary pod. `mixed` names both PodGroups when a pod carries both APIs; such a
+    pod belongs to no gang and is refused. `outcome` is the `PodScheduled` condition's message and times:
+    it changes when kube-scheduler records an attempt.
+    """
+
+    uid: PodUid
+    namespace: str
+    name: str
+    template: Template
+    created: int = 0
+    scheduler: str = "default-scheduler"
+    priority: int = 0
+    phase: str = "Pending"
+    deleting: bool = False
+    node: NodeName | None = None
+    nominated: NodeName | None = None
+    nominated_by_us: bool = False
+    gates: tuple[str, ...] = ()
+    gang: GangKey | None = None
+    mixed: tuple[str, str] | None = None
+    failure: str = ""
+    outcome: str = ""
+
+    @property
+    def key(self) -> str:
+        """namespace/name."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def finished(self) -> bool:
+        """Succeeded or Failed: holds nothing any more."""
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def alive(self) -> bool:
+        """Counts as a member: neither finished nor being deleted."""
+        return not self.deleting and not self.finished
+
+    @property
+    def gated(self) -> bool:
+        """Whether our own gate is still on."""
+        return GATE in self.gates
+
+    @property
+    def foreign_gates(self) -> tuple[str, ...]:
+        """Gates of others; we wait for them and never touch them."""
+        return tuple(gate for gate in self.gates if gate != GATE)
+
+    @property
+    def ready(self) -> bool:
+        """Could be given a seat now."""
+        return self.alive and self.node is None and not self.foreign_gates
+
+    @property
+    def wants_devices(self) -> bool:
+        """Whether it requests any extended resource or a DRA claim."""
+        return "resource claims" in self.template.unmodelled or any(
+            amount > 0 and is_device(name) for name, amount in self.template.requests
+        )
+
+    @property
+    def single(self) -> bool:
+        """Whether it is a gang of one."""
+        return self.gang is not None and self.gang.api is GangApi.SINGLE

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names what keeps a gang from its seats. Never changes anything; costs a plan or two, so ask lazily.
+
+The order of the questions is the order in which a person would rule things out: is the gang complete at
+all, could an empty cluster hold it, is another gang before it, and only then: who holds the devices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from app.domain.plan import Demand, Plan
+from app.domain.reasons import Reason, Refusal
+from app.domain.resources import CPU, is_device
+from app.inventory.gangs import Gang
+from app.inventory.inventory import Inventory
+from app.planner.capacity import seats_per_row
+from app.planner.plan import plan
+
+
+def unplannable(gang: Gang) -> Refusal | None:
+    """Why a gang cannot be planned whatever is free; None when it could be."""
+    roll = gang.roll
+    if not gang.defined:
+        return Refusal(reason=Reason.NO_POD_GROUP, gang=gang.key)
+    if roll.quorum:
+        return None
+    gated = roll.gated_by_others
+    if gated and roll.counted + len(gated) >= roll.minimum:
+        subject = f"pod {gated[0].name} is held by gate {gated[0].foreign_gates[0]}"
+        return Refusal(
+            reason=Reason.FOREIGN_GATE, gang=gang.key, have=roll.counted, need=roll.minimum, subject=subject
+        )
+    return Refusal(reason=Reason.INCOMPLETE, gang=gang.key, have=roll.counted, need=roll.minimum)
+
+
+def blocker(inventory: Inventory, demand: Demand, found: Refusal) -> Refusal:
+    """A BUSY refusal made exact: can never fit, behind another gang, or busy and who holds it."""
+    never = _never_fits(inventory, demand)
+    if never is not None:
+        return never
+    ahead = _ahead(inventory, demand)
+    if ahead:
+        return Refusal(
+            reason=Reason.BEHIND, gang=demand.gang, have=found.have, need=found.need, subject=ahead
+        )
+    return Refusal(
+        reason=Reason.BUSY,
+        gang=demand.gang,
+        have=found.have,
+        need=found.need,
+        subject=_held(inventory, demand),
+    )
+
+
+def _never_fits(inventory: Inventory, demand: Demand) -> Refusal | None:
+    empty = inventory.view_when_empty()
+    verdict = plan(empty, demand)
+    if isinstance(verdict, Plan):
+        return None
+    subject = f"an empty cluster would have seats for {verdict.have} of {verdict.need} members"
+    for template in {member.template: None for member in demand.members}:
+        if not seats_per_row(empty, template, empty.free, most=1).any():
+            subject = _no_node(inventory, dict(template.requests), bool(inventory.admitting(template).any()))
+            break
+    return Refusal(
+        reason=Reason.NEVER_FITS, gang=demand.gang, have=verdict.have, need=verdict.need, subject=subject
+    )
+
+
+def _no_node(inventory: Inventory, requests: dict[str, int], admitted: bool) -> str:
+    if not admitted:
+        return "no node matches the selector, affinity and tolerations of a member"
+    for name, amount in sorted(requests.items(), key=lambda item: not is_device(item[0])):
+        largest = int(inventory.columns.allocatable(name).max(initial=0))
+        if largest < amount:
+            return (
+                f"a member requests {_amount(name, amount)} and the largest node has {_amount(name, largest)}"
+            )
+    return "no node that a member may use could hold it even when empty"
+
+
+def _ahead(inventory: Inventory, demand: Demand) -> str:
+    """The gang whose reservation makes the difference, or nothing."""
+    if not len(inventory.book):
+        return ""
+    verdict = plan(inventory.view_without_reservations(), demand)
+    if not isinstance(verdict, Plan):
+        return ""
+    rows = {inventory.columns.row_of[seat.node] for seat in verdict.seats}
+    holders = sorted(
+        (booking.plan, str(booking.gang))
+        for row in rows
+        for booking in inventory.book.on(row)
+        if booking.gang
+    )
+    return holders[0][1] if holders else ""
+
+
+def _held(inventory: Inventory, demand: Demand) -> str:
+    """Which resource is short, and who holds most of it."""
+    name = _scarcest(inventory, demand)
+    total = int(inventory.columns.allocatable(name).sum())
+    used = int(inventory.columns.used(name).sum())
+    holders: Counter[str] = Counter()
+    for pod in inventory.pods.values():
+        if pod.node is not None and not pod.finished:
+            amount = dict(pod.template.requests).get(name, 0)
+            if amount:
+                holders[f"gang {pod.gang}" if pod.gang and not pod.single else f"pod {pod.key}"] += amount
+    most = sorted(holders.items(), key=lambda item: (-item[1], item[0]))[:2]
+    who = ", ".join(f"{holder} holds {_amount(name, amount)}" for holder, amount in most)
+    free = f"{_amount(name, max(0, total - used))} of {_amount(name, total)} {name} free"
+    return f"{free}; {who}" if who else free
+
+
+def _scarcest(inventory: Inventory, demand: Demand) -> str:
+    """The device the gang asks for most; without devices, the resource with the least room."""
+    asked: Counter[str] = Counter()
+    for member in demand.members:
+        asked.update(dict(member.template.requests))
+    devices = {name: amount for name, amount in asked.items() if is_device(name)}
+    return max(devices or asked, key=lambda name: (asked[name] if devices else name == CPU, name))
+
+
+def _amount(name: str, amount: int) -> str:
+    if name == CPU:
+        return f"{amount / 1000:g}"
+    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
+        return f"{amount / 2**30:.4g}Gi"
+    return str(amount)

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bind verb: nothing of a gang is bound before its minimum stands at the barrier, or is bound already.
+
+Right before the POSTs every member is looked at again (alive, unbound, its node not overdrawn, this
+process still active). Once posted, a seat stays reserved until the watch shows the pod on its node; where
+a POST failed it stays reserved for the same pod, so that half a gang can be completed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from app.codec.extender import BindArgs
+from app.domain.ids import GangKey, NodeName, PodUid
+from app.domain.plan import PodRef, Seat
+from app.domain.pod import Pod
+from app.domain.reasons import Reason, Refusal
+from app.extender.admission import ref
+from app.extender.barrier import Barrier, Held
+from app.extender.ports import Binder, Leadership
+from app.extender.rounds import Rounds
+from app.extender.timing import Timing
+from app.inventory.inventory import Inventory
+from app.inventory.reservations import Booking, Phase
+
+HungUp = Callable[[], Coroutine[Any, Any, object]]
+"""Starts a wait that ends when the caller drops the connection."""
+
+NOT_ACTIVE = "this Muster is not active: another replica holds the scheduler's Lease"
+STOPPING = "Muster is shutting down; kube-scheduler will try again"
+
+
+class Bind:
+    """Answers bind calls."""
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        rounds: Rounds,
+        binder: Binder,
+        *,
+        leadership: Leadership,
+        timing: Timing,
+        clock: Callable[[], float],
+    ) -> None:
+        self._inventory = inventory
+        self._rounds = rounds
+        self._binder = binder
+        self._leadership = leadership
+        self._timing = timing
+        self._clock = clock
+        self._posting: set[asyncio.Task[None]] = set()
+        self._last_move: dict[GangKey, float] = {}
+        self.barrier = Barrier()
+        self.stopping = False
+        rounds.dropped = self._dropped
+
+    # -- one call
+
+    async def __call__(self, args: BindArgs, *, hung_up: HungUp | None = None) -> str:
+        """The error text for ExtenderBindingResult; empty on success."""
+        pod = self._inventory.pods.get(PodUid(args.uid))
+        node = NodeName(args.node)
+        error = self._unusable(pod, args)
+        if error is not None:
+            return error
+        assert pod is not None
+        booking = self._inventory.book.get(pod.uid)
+        if booking is None:
+            return self._no_seat(pod) if pod.gang is not None else await self._ordinary(pod, node)
+        if booking.node != node:
+            return f"pod {pod.key} has its seat on {booking.node}, not on {node}"
+        if booking.phase is Phase.POSTED:
+            return f"pod {pod.key} is being bound by an earlier call"
+        if booking.gang is None:
+            return await self._ordinary(pod, node)
+        return await self._wait(pod, booking, booking.gang, hung_up)
+
+    def _unusable(self, pod: Pod | None, args: BindArgs) -> str | None:
+        """An answer that needs no seat: an error, or empty when the pod is on that node already."""
+        key = f"{args.namespace}/{args.name}"
+        if self.stopping:
+            return STOPPING
+        if pod is None or (pod.namespace, pod.name) != (args.namespace, args.name):
+            return (
+                f"pod {key} with UID {args.uid} is not known: deleted, or created again under the same name"
+            )
+        if pod.node is not None:
+            return "" if pod.node == args.node else f"pod {key} is bound to {pod.node} already"
+        if not pod.alive:
+            return f"pod {key} is finished or being deleted"
+        if pod.mixed is not None:
+            return Refusal(reason=Reason.MIXED_APIS, subject=" and ".join(pod.mixed)).text
+        if not self._leadership.active:
+            return NOT_ACTIVE
+        row = self._inventory.columns.row_of.get(NodeName(args.node))
+        if row is None or self._inventory.nodes.get(row) is None:
+            return f"node {args.node} is not known"
+        return None
+
+    def _no_seat(self, pod: Pod) -> str:
+        assert pod.gang is not None
+        refusal = self._rounds.refusal(pod.gang)
+        return f"pod {pod.key} has no seat: {refusal.text}"
+
+    async def _ordinary(self, pod: Pod, node: NodeName) -> str:
+        """A pod of no gang: bound if the node still has room beside what is reserved."""
+        row = self._inventory.columns.row_of[node]
+        if not self._inventory.fits(pod.template, self._inventory.free_for(pod), [row])[0]:
+            return f"node {node} has no room left for pod {pod.key} beside what is reserved"
+        booking = self._inventory.hold(Seat(uid=pod.uid, node=node, template=pod.template))
+        booking.phase = Phase.POSTED
+        outcome = await self._binder.bind(ref(pod), node)
+        if not outcome.ok and self._inventory.book.get(pod.uid) is booking:
+            self._inventory.release(pod.uid)
+        return outcome.error
+
+    # -- the barrier
+
+    async def _wait(self, pod: Pod, booking: Booking, gang: GangKey, hung_up: HungUp | None) -> str:
+        booking.phase = Phase.HELD
+        held = self.barrier.enter(pod.uid, gang, now=self._clock())
+        self._last_move[gang] = held.arrived
+        self._rounds.progressed(gang)
+        self.review(gang)
+        if hung_up is None:
+            return await held.answer
+        leaving = asyncio.ensure_future(hung_up())
+        try:
+            either: set[asyncio.Future[Any]] = {held.answer, leaving}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if held.answer.done():
+                return held.answer.result()
+            self._left(held)
+            return "the caller hung up"
+        finally:
+            leaving.cancel()
+
+    def _left(self, held: Held) -> None:
+        self.barrier.leave(held)
+        booking = self._inventory.book.get(held.uid)
+        if booking is not None and booking.phase is Phase.HELD:
+            booking.phase = Phase.RESERVED
+
+    def review(self, gang: GangKey) -> None:
+        """Open the barrier of a gang if its minimum is there; turn away who cannot be bound any more."""
+        for held in self.barrier.of(gang):
+            error = self._stale(held)
+            if error:
+                self.barrier.turn_away(held.uid, gang, error)
+        waiting = self.barrier.of(gang)
+        if not waiting or not self._complete(gang, len(waiting)):
+            return
+        for held in waiting:
+            booking = self._inventory.book.get(held.uid)
+            assert booking is not None, "a held call has a seat, or is turned away"
+            booking.phase = Phase.POSTED
+            self.barrier.leave(held)
+            pod = self._inventory.pods[held.uid]
+            self._run(self._post(held, ref(pod), booking))
+        self._last_move.pop(gang, None)
+        self._rounds.succeeded(gang)
+
+    def _complete(self, key: GangKey, held: int) -> bool:
+        gang = self._inventory.gangs.get(key)
+        if gang is None:  # a gang of one whose gate is gone
+            return True
+        if not gang.defined:
+            return False
+        posted = sum(booking.phase is Phase.POSTED for booking in self._inventory.book.of(key))
+        return gang.roll.settled + posted + held >= gang.roll.minimum
+
+    def _stale(self, held: Held) -> str:
+        """Why a held call must not be posted; empty when it may."""
+        pod, booking = self._inventory.pods.get(held.uid), self._inventory.book.get(held.uid)
+        if pod is None or not pod.alive:
+            return "the pod was deleted while it was held"
+        if booking is None:
+            return "" if pod.node is not None else "the seat was given back"
+        if not self._leadership.active:
+            return NOT_ACTIVE
+        if self._inventory.columns.overdrawn(booking.row):
+            return f"node {booking.node} was filled by others"
+        return ""
+
+    async def _post(self, held: Held, pod: PodRef, booking: Booking) -> None:
+        outcome = await self._binder.bind(pod, booking.node)
+        current = self._inventory.book.get(held.uid)
+        if not outcome.ok and current is booking:
+            if outcome.gone:
+                self._inventory.release(held.uid)
+            else:
+                booking.phase = Phase.RESERVED
+                self._rounds.progressed(held.gang)
+        if not held.answer.done():
+            held.answer.set_result(outcome.error)
+
+    def _run(self, posting: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(posting)
+        self._posting.add(task)
+        task.add_done_callback(self._posting.discard)
+
+    # -- what ends a hold
+
+    def _dropped(self, uids: list[PodUid], refusal: Refusal) -> None:
+        """Seats were given back: their calls are answered at once."""
+        if refusal.gang is None:
+            return
+        for uid in uids:
+            self.barrier.turn_away(uid, refusal.gang, refusal.text)
+
+    def tick(self) -> None:
+        """End holds that nobody joins any more, or that reached the gang's own deadline."""
+        now = self._clock()
+        for key in self.barrier.gangs():
+            self.review(key)
+            waiting = self.barrier.of(key)
+            if waiting and self._over(key, waiting, now):
+                gang = self._inventory.gangs.get(key)
+                have = len(waiting) + (gang.roll.settled if gang else 0)
+                need = gang.roll.minimum if gang else 1
+                lapsed = Refusal(reason=Reason.LAPSED, gang=key, have=have, need=need)
+                self._rounds.give_up(key, lapsed, penalty=True)
+
+    def _over(self, key: GangKey, waiting: list[Held], now: float) -> bool:
+        gang = self._inventory.gangs.get(key)
+        own = gang.group.timeout_seconds if gang is not None and gang.group is not None else None
+        limit = min(float(own), self._timing.gang_seconds) if own else self._timing.gang_seconds
+        if now - min(held.arrived for held in waiting) > limit:
+            return True
+        if any(b.phase is Phase.ANSWERED for b in self._inventory.book.of(key)):
+            self._last_move[key] = now
+        return now - self._last_move.get(key, now) > self._timing.hold_seconds
+
+    async def stop(self) -> None:
+        """Answer every held call with an error, and let bindings under way finish."""
+        self.stopping = True
+        for key in self.barrier.gangs():
+            for held in self.barrier.of(key):
+                self.barrier.turn_away(held.uid, key, STOPPING)
+        if self._posting:
+            await asyncio.wait(self._posting, timeout=2.0)

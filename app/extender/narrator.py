@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells people why their pods wait: one sentence on every waiting member and on its PodGroup.
+
+Decides what is worth saying and when to say it again; the reporter paces and writes. Works through the
+waiting gangs a few at a time, so that ten thousand of them never cost more than a few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from app.domain.gang import PodGroup
+from app.domain.ids import GangApi, GangKey, PodUid
+from app.domain.plan import PodRef
+from app.domain.pod import Pod
+from app.domain.reasons import Reason, Refusal
+from app.extender.admission import ref
+from app.extender.ports import Reporter
+from app.extender.rounds import Rounds
+from app.inventory.gangs import Gang
+from app.inventory.inventory import Inventory
+
+PER_TICK = 20
+"""Gangs looked at in one tick."""
+
+RENEW_SECONDS = 600.0
+"""An unchanged sentence is said again this often, so that it outlives the API's event TTL of an hour."""
+
+
+class Said(msgspec.Struct):
+    """The last sentence about a gang, and to whom it was said."""
+
+    text: str = ""
+    at: float = 0.0
+    to: frozenset[PodUid] = frozenset()
+
+
+class Narrator:
+    """Watches the waiting gangs and speaks through the reporter."""
+
+    def __init__(
+        self, inventory: Inventory, rounds: Rounds, reporter: Reporter, *, clock: Callable[[], float]
+    ) -> None:
+        self._inventory = inventory
+        self._rounds = rounds
+        self._reporter = reporter
+        self._clock = clock
+        self._said: dict[GangKey, Said] = {}
+        self._mixed: dict[PodUid, str] = {}
+        self._queue: list[GangKey] = []
+        self._warned: dict[GangKey, str] = {}
+
+    def tick(self) -> None:
+        """Look at the next few waiting gangs."""
+        if not self._queue:
+            self._queue = sorted(set(self._rounds.waiting()))
+            gone = self._said.keys() - set(self._queue)
+            for key in gone:
+                del self._said[key]
+        now, self._queue = self._queue[:PER_TICK], self._queue[PER_TICK:]
+        for key in now:
+            gang = self._inventory.gangs.get(key)
+            if gang is not None:
+                self._waits(gang)
+
+    def _waits(self, gang: Gang) -> None:
+        refusal = self._rounds.refusal(gang.key)
+        members = [*gang.roll.ready, *gang.roll.gated_by_others]
+        if refusal.reason is Reason.PENDING or not members:
+            return
+        said = self._said.get(gang.key, Said())
+        to = frozenset(pod.uid for pod in members if self._inventory.book.get(pod.uid) is None)
+        now = self._clock()
+        due = said.text != refusal.text or now - said.at > RENEW_SECONDS
+        if due or to - said.to:
+            if gang.group is not None and due:
+                self._say(gang.group, refusal)
+            for pod in members:
+                if pod.uid in to and (due or pod.uid not in said.to):
+                    self._say(ref(pod), refusal)
+            self._said[gang.key] = Said(text=refusal.text, at=now if due else said.at, to=to)
+
+    def _say(self, subject: PodRef | PodGroup, refusal: Refusal) -> None:
+        warning = refusal.reason in (Reason.NEVER_FITS, Reason.MIXED_APIS)
+        self._reporter.event(
+            subject, reason=f"Gang{refusal.reason.code}", message=refusal.text, warning=warning
+        )
+
+    # -- what is said at once
+
+    def observed(self, before: Pod | None, after: Pod | None) -> None:
+        """A pod appeared, changed or went."""
+        if after is None or after.node is not None:
+            gone = after or before
+            if gone is not None and (gone.gang is not None or gone.mixed is not None):
+                self._mixed.pop(gone.uid, None)
+                self._reporter.forget(ref(gone))
+        elif after.mixed is not None and after.alive:
+            text = Refusal(reason=Reason.MIXED_APIS, subject=" and ".join(after.mixed)).text
+            if self._mixed.get(after.uid) != text:
+                self._mixed[after.uid] = text
+                self._reporter.event(ref(after), reason="GangMixedApis", message=text, warning=True)
+
+    def defined(self, gang: Gang) -> None:
+        """A gang's PodGroup or members changed: warn of what is probably a mistake, and count."""
+        group = gang.group
+        if group is None or group.key.api is GangApi.SINGLE:
+            return
+        if group.suspicious:
+            self._warn(group, "GangMinimum", "spec.minMember is absent or below 1: it counts as 1")
+        if len(gang.roll.priorities) > 1:
+            text = f"members have different priorities: the gang queues with the lowest, {gang.roll.priority}"
+            self._warn(group, "GangPriorities", text)
+        if group.key.api is GangApi.LABEL:
+            self._reporter.counts(group, counts(gang))
+
+    def planned(self, gang: Gang, seats: int) -> None:
+        """A gang got its seats."""
+        if gang.group is not None:
+            self._reporter.event(
+                gang.group, reason="GangPlanned", message=f"{seats} members have their seats"
+            )
+
+    def released(self, pod: Pod, why: str) -> None:
+        """A gate was lifted for another reason than a seat."""
+        self._reporter.event(ref(pod), reason="GateReleased", message=f"{why}: muster.dev/gang is lifted")
+
+    def _warn(self, group: PodGroup, reason: str, text: str) -> None:
+        if self._warned.get(group.key) != text:
+            self._warned[group.key] = text
+            self._reporter.event(group, reason=reason, message=text, warning=True)
+
+
+def counts(gang: Gang) -> dict[str, int]:
+    """Status counts of scheduling.x-k8s.io PodGroups."""
+    members = gang.roll.members
+    return {
+        "scheduled": sum(pod.node is not None for pod in members),
+        "running": sum(pod.phase == "Running" for pod in members),
+        "succeeded": sum(pod.phase == "Succeeded" for pod in members),
+        "failed": sum(pod.phase == "Failed" for pod in members),
+    }

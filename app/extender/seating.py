@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Re-seats a member inside what kube-scheduler offers, when its planned node was not among it.
+
+kube-scheduler knows constraints that the planner does not model. Cheapest way first: swap with a member
+of the same shape, move alone, or plan the gang's free seats anew around this member. All keep the plan
+whole: nobody loses a seat for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from app.domain.ids import NodeName
+from app.domain.plan import Demand, Member, Plan, Seat
+from app.domain.pod import Pod
+from app.inventory.columns import Matrix
+from app.inventory.inventory import Inventory
+from app.inventory.reservations import Booking, Phase
+from app.planner.capacity import spare_devices
+from app.planner.plan import plan
+
+MOST_TRIES = 8
+"""Offered nodes around which the rest of the gang is planned anew before giving up."""
+
+
+def reseat(inventory: Inventory, pod: Pod, booking: Booking, offered: list[NodeName]) -> Booking | None:
+    """The member's seat on an offered node, or None if there is no way; then nothing has changed."""
+    return _swap(inventory, booking, set(offered)) or _move(inventory, pod, booking, offered) or _replan(
+        inventory, pod, booking, offered
+    )  # fmt: skip
+
+
+def _movable(booking: Booking) -> bool:
+    return booking.phase is Phase.RESERVED and not booking.nominated
+
+
+def _swap(inventory: Inventory, booking: Booking, offered: set[NodeName]) -> Booking | None:
+    if booking.gang is None:
+        return None
+    for other in inventory.book.of(booking.gang):
+        if other.node in offered and other.template == booking.template and _movable(other):
+            here, there = booking.node, other.node
+            inventory.move(other.uid, here)
+            return inventory.move(booking.uid, there)
+    return None
+
+
+def _rows(inventory: Inventory, pod: Pod, offered: list[NodeName]) -> list[int]:
+    admitting = inventory.admitting(pod.template)
+    rows = (inventory.columns.row_of.get(name) for name in offered)
+    return [row for row in rows if row is not None and admitting[row]]
+
+
+def _move(inventory: Inventory, pod: Pod, booking: Booking, offered: list[NodeName]) -> Booking | None:
+    rows = _rows(inventory, pod, offered)
+    free = inventory.free_for(pod)
+    fitting = [
+        row for row, fine in zip(rows, inventory.fits(booking.template, free, rows), strict=True) if fine
+    ]
+    if not fitting:
+        return None
+    spare = spare_devices(inventory.view(), booking.template, free)
+    best = min(fitting, key=lambda row: (int(spare[row]), row))
+    return inventory.move(booking.uid, inventory.names[best])
+
+
+def _replan(inventory: Inventory, pod: Pod, booking: Booking, offered: list[NodeName]) -> Booking | None:
+    if booking.gang is None:
+        return None
+    others = [b for b in inventory.book.of(booking.gang) if _movable(b) and b.uid != booking.uid]
+    if not others:
+        return None
+    free = inventory.view(priority=pod.priority, gang=booking.gang).free.copy()
+    for seat in [booking, *others]:
+        _shift(inventory, free, seat.template.requests, seat.row, sign=1)
+    rows = _rows(inventory, pod, offered)
+    fine = inventory.fits(booking.template, free, rows)
+    members = tuple(Member(uid=b.uid, template=b.template) for b in others)
+    demand = Demand(gang=booking.gang, members=members, need=len(members), priority=pod.priority)
+    for row in [row for row, ok in zip(rows, fine, strict=True) if ok][:MOST_TRIES]:
+        around = free.copy()
+        _shift(inventory, around, booking.template.requests, row, sign=-1)
+        verdict = plan(inventory.as_view(around), demand)
+        if isinstance(verdict, Plan):
+            return _commit(inventory, booking, inventory.names[row], verdict.seats)
+    return None
+
+
+def _shift(
+    inventory: Inventory, free: Matrix, requests: Iterable[tuple[str, int]], row: int, *, sign: int
+) -> None:
+    for name, amount in requests:
+        free[inventory.columns.column_of[name], row] += sign * amount
+
+
+def _commit(inventory: Inventory, booking: Booking, node: NodeName, seats: tuple[Seat, ...]) -> Booking:
+    for seat in seats:
+        inventory.move(seat.uid, seat.node)
+    return inventory.move(booking.uid, node)

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The single writer: applies what the watch tells and books seats; keeps every derived number right.
+
+Decides nothing. No I/O, no clock, no logging. Contract:
+  - `apply` is idempotent and takes events in any order between kinds (pods before nodes, pods before
+    their PodGroup); usage belongs to the node's name.
+  - a pod that the watch shows on a node turns its seat into usage in the same step, so nothing is ever
+    counted twice or not at all.
+  - a nomination that is not backed by a seat of ours counts as used against pods of equal or lower priority.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from app.domain.changes import Change
+from app.domain.gang import PodGroup
+from app.domain.ids import GangKey, NodeName, PodUid
+from app.domain.node import Node
+from app.domain.placement import Template
+from app.domain.plan import Plan, Seat
+from app.domain.pod import SCHEDULER, Pod
+from app.inventory.columns import Columns, Mask, Matrix
+from app.inventory.gangs import Gang, GangTable
+from app.inventory.nodes import NodeTable
+from app.inventory.reservations import Book, Booking, Phase
+from app.inventory.view import View
+
+ADMISSION_FAILURE = "UnexpectedAdmissionError"
+"""`status.reason` that kubelet sets when a device could not be allocated after the pod was bound."""
+
+
+class Touched(msgspec.Struct):
+    """What a batch of changes concerned. `pods` holds (before, after) of each pod, None where absent."""
+
+    gangs: set[GangKey] = msgspec.field(default_factory=set)
+    rows: set[int] = msgspec.field(default_factory=set)
+    pods: list[tuple[Pod | None, Pod | None]] = msgspec.field(default_factory=list)
+
+
+class Inventory:
+    """Nodes, pods, gangs and seats."""
+
+    def __init__(self, *, scheduler: str = SCHEDULER) -> None:
+        self.columns = Columns()
+        self.nodes = NodeTable()
+        self.gangs = GangTable(scheduler=scheduler)
+        self.book = Book()
+        self.pods: dict[PodUid, Pod] = {}
+        self.names: list[NodeName] = []
+        self.bad_starts: Counter[NodeName] = Counter()
+        self.scheduler = scheduler
+        self.version = 0
+        self._nominated: dict[PodUid, Pod] = {}
+        self._plans = 0
+        self._views: dict[tuple[int, GangKey | None] | None, View] = {}
+
+    # -- the watch
+
+    def apply(self, changes: Iterable[Change]) -> Touched:
+        """Take in events, in order."""
+        touched = Touched()
+        for change in changes:
+            match change.value:
+                case Pod():
+                    self._pod(change.value, gone=change.gone, touched=touched)
+                case Node():
+                    self._node(change.value, gone=change.gone, touched=touched)
+                case PodGroup():
+                    self.gangs.define(change.value.key, None if change.gone else change.value)
+                    touched.gangs.add(change.value.key)
+        self._moved()
+        return touched
+
+    def _pod(self, pod: Pod, *, gone: bool, touched: Touched) -> None:
+        before = self.pods.get(pod.uid)
+        after = None if gone else pod
+        if before is not None:
+            self._leave(before, after, touched)
+        if after is not None:
+            self._enter(before, after, touched)
+        touched.pods.append((before, after))
+
+    def _leave(self, before: Pod, after: Pod | None, touched: Touched) -> None:
+        del self.pods[before.uid]
+        self._nominated.pop(before.uid, None)
+        if before.node is not None and not before.finished:
+            row = self.columns.row_of[before.node]
+            self.columns.unuse(row, before.template.requests)
+            touched.rows.add(row)
+        if before.failure == ADMISSION_FAILURE and before.node is not None:
+            self.bad_starts[before.node] -= 1
+        if before.gang is not None:
+            touched.gangs.add(before.gang)
+            if after is None or after.gang != before.gang:
+                self.gangs.drop(before)
+        if before.nominated and before.node is None:
+            self._freed(before.template)
+        if after is None:
+            self.release(before.uid)
+
+    def _enter(self, before: Pod | None, after: Pod, touched: Touched) -> None:
+        self.pods[after.uid] = after
+        if after.node is not None and not after.finished:
+            row = self._row(after.node)
+            self.columns.use(row, after.template.requests)
+            touched.rows.add(row)
+        if after.failure == ADMISSION_FAILURE and after.node is not None:
+            self.bad_starts[after.node] += 1
+        if after.node is not None or not after.alive:
+            self._confirm(after)
+        elif after.nominated is not None:
+            self._nominated[after.uid] = after
+            self._row(after.nominated)
+        if after.gang is not None:
+            touched.gangs.add(after.gang)
+            if before is None or _membership(before) != _membership(after):
+                self.gangs.put(after)
+
+    def _confirm(self, pod: Pod) -> None:
+        """The pod is on a node, or will never be: its seat has become usage, or nothing."""
+        booking = self.book.remove(pod.uid)
+        if booking is not None:
+            as_planned = pod.node == booking.node and not pod.finished
+            self.columns.unreserve(booking.row, booking.template.requests, improves=not as_planned)
+
+    def _node(self, node: Node, *, gone: bool, touched: Touched) -> None:
+        row = self._row(node.name)
+        before = self.nodes.get(row)
+        if gone and before is not None and before.uid != node.uid:
+            return  # the old object of a name that exists again
+        after = None if gone else node
+        self.nodes.put(row, after)
+        self.columns.set_allocatable(row, {} if after is None else after.allocatable)
+        if after is not None and (before is None or before.shape != after.shape):
+            self.columns.touch()
+        touched.rows.add(row)
+
+    def _row(self, name: NodeName) -> int:
+        row = self.columns.row(name)
+        if row == len(self.names):
+            self.names.append(name)
+        return row
+
+    def _freed(self, template: Template) -> None:
+        for name, _ in template.requests:
+            self.columns.generation[self.columns.column(name)] += 1
+
+    # -- seats
+
+    def reserve(self, plan: Plan, *, extend: int | None = None) -> list[Booking]:
+        """Set all seats of a plan aside, under a new plan number or as part of plan `extend`."""
+        if extend is None:
+            self._plans += 1
+        number = self._plans if extend is None else extend
+        made = [self._book(seat, gang=plan.gang, plan=number) for seat in plan.seats]
+        self._moved()
+        return made
+
+    def hold(self, seat: Seat) -> Booking:
+        """Set aside what an ordinary pod is about to be bound to."""
+        self._plans += 1
+        booking = self._book(seat, gang=None, plan=self._plans)
+        self._moved()
+        return booking
+
+    def _book(self, seat: Seat, *, gang: GangKey | None, plan: int) -> Booking:
+        row = self._row(seat.node)
+        booking = Booking(
+            uid=seat.uid,
+            node=seat.node,
+            row=row,
+            template=seat.template,
+            plan=plan,
+            gang=gang,
+            phase=Phase.RESERVED,
+        )
+        self.release(seat.uid)
+        self.book.add(booking)
+        self.columns.reserve(row, seat.template.requests)
+        return booking
+
+    def release(self, uid: PodUid) -> Booking | None:
+        """Give a seat back; what it was, or None."""
+        booking = self.book.remove(uid)
+        if booking is not None:
+            self.columns.unreserve(booking.row, booking.template.requests, improves=True)
+            self._moved()
+        return booking
+
+    def move(self, uid: PodUid, node: NodeName) -> Booking:
+        """The same seat on another node; the caller has made sure that it fits there."""
+        old = self.book.remove(uid)
+        assert old is not None, "only an existing seat can move"
+        self.columns.unreserve(old.row, old.template.requests, improves=True)
+        new = Booking(
+            uid=uid, node=node, row=self._row(node), template=old.template, plan=old.plan, gang=old.gang,
+            phase=old.phase, nominated=old.nominated,
+        )  # fmt: skip
+        self.book.add(new)
+        self.columns.reserve(new.row, new.template.requests)
+        self._moved()
+        return new
+
+    # -- reading
+
+    def view(self, *, priority: int = 0, gang: GangKey | None = None) -> View:
+        """What is free now for a gang of `priority`: others' nominations at or above it count as used."""
+        level = (priority, self._nominating(gang)) if self._nominated else None
+        view = self._views.get(level)
+        if view is None:
+            free = self.columns.free()
+            if level is not None:
+                self._subtract_nominations(free, priority, but=level[1])
+            view = self._views[level] = self.as_view(free)
+        return view
+
+    def view_without_reservations(self) -> View:
+        """What would be free if no seat were set aside: tells "behind another gang" from "busy"."""
+        free = self.columns.free()
+        for booking in self.book:
+            for name, amount in booking.template.requests:
+                free[self.columns.column_of[name], booking.row] += amount
+        return self.as_view(free)
+
+    def view_when_empty(self) -> View:
+        """What an empty cluster would have: tells "can never fit" from "busy"."""
+        free = np.zeros((len(self.columns.column_of), self.columns.rows), np.int64)
+        for name, column in self.columns.column_of.items():
+            free[column] = self.columns.allocatable(name)
+        return self.as_view(free)
+
+    def as_view(self, free: Matrix) -> View:
+        """A view on other free amounts than the present ones: a what-if."""
+        return View(free, names=self.names, column_of=self.columns.column_of, admitting=self.admitting)
+
+    def _nominating(self, gang: GangKey | None) -> GangKey | None:
+        """`gang` if one of its own members is nominated, so that it is not in its own way."""
+        return gang if gang and any(pod.gang == gang for pod in self._nominated.values()) else None
+
+    def admitting(self, template: Template) -> Mask:
+        """Rows whose node exists and admits the template."""
+        return self.nodes.admitting(template, rows=self.columns.rows)
+
+    def free_for(self, pod: Pod) -> Matrix:
+        """Free amounts (columns, rows) for this very pod: its own seat or nomination is not in its way."""
+        own = self.book.get(pod.uid)
+        if own is None and not self._nominated:
+            return self.columns.free()
+        free = self.columns.free()
+        if own is not None:
+            for name, amount in own.template.requests:
+                free[self.columns.column_of[name], own.row] += amount
+        self._subtract_nominations(free, pod.priority, but=pod.uid)
+        return free
+
+    def foreign_nominations(self) -> list[Pod]:
+        """Unbound pods that are nominated and have no seat of ours."""
+        return [pod for uid, pod in self._nominated.items() if self.book.get(uid) is None]
+
+    def fits(self, template: Template, free: Matrix, rows: Sequence[int] | np.ndarray) -> Mask:
+        """Which of `rows` hold the template's requests within `free`. Shape (len(rows),)."""
+        index = np.asarray(rows, dtype=np.intp)
+        fine = np.ones(len(index), np.bool_)
+        for name, amount in template.requests:
+            column = self.columns.column_of.get(name)
+            if column is None or column >= len(free):
+                return np.zeros(len(index), np.bool_)
+            fine &= free[column, index] >= amount
+        return fine
+
+    def gang_of(self, pod: Pod) -> Gang | None:
+        """The pod's gang."""
+        return self.gangs.get(pod.gang) if pod.gang is not None else None
+
+    def _subtract_nominations(self, free: Matrix, priority: int, *, but: PodUid | GangKey | None) -> None:
+        for pod in self.foreign_nominations():
+            if pod.priority < priority or pod.nominated is None or but in (pod.uid, pod.gang or pod.uid):
+                continue
+            row = self.columns.row_of[pod.nominated]
+            for name, amount in pod.template.requests:
+                if name in self.columns.column_of:
+                    free[self.columns.column_of[name], row] -= amount
+
+    def _moved(self) -> None:
+        self.version += 1
+        self._views.clear()
+
+
+def _membership(pod: Pod) -> tuple[object, ...]:
+    """What the gang needs to know of a member; heartbeats of anything else do not count as a change."""
+    return (pod.gang, pod.phase, pod.deleting, pod.node, pod.gates, pod.priority, pod.scheduler, pod.template)

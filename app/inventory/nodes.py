@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Node objects by row, and for each template the rows that admit it (labels and taints; not resources)."""
+
+from __future__ import annotations
+
+import numpy as np
+from cachetools import LRUCache
+
+from app.domain.node import Node
+from app.domain.placement import Taint, Template
+from app.inventory.columns import Mask
+from app.matching.nodes import admits, selected, tolerated
+
+
+class NodeTable:
+    """`by_row[r]` is the Node on row r, None while no such object exists."""
+
+    def __init__(self, *, masks: int = 512) -> None:
+        self.by_row: list[Node | None] = []
+        self._masks: LRUCache[Template, Mask] = LRUCache(masks)
+
+    def get(self, row: int) -> Node | None:
+        """The Node on a row."""
+        return self.by_row[row] if row < len(self.by_row) else None
+
+    def put(self, row: int, node: Node | None) -> None:
+        """Set or remove the Node on a row; every cached mask follows in that one place."""
+        while len(self.by_row) <= row:
+            self.by_row.append(None)
+        before, self.by_row[row] = self.by_row[row], node
+        if before is not None and node is not None and before.shape == node.shape:
+            return
+        for template, mask in list(self._masks.items()):
+            if row < len(mask):
+                mask[row] = node is not None and admits(template, node)
+
+    def admitting(self, template: Template, *, rows: int) -> Mask:
+        """Rows whose node exists and admits the template, shape (rows,). Read-only for the caller."""
+        mask = self._masks.get(template)
+        if mask is None or len(mask) < rows:
+            mask = self._masks[template] = self._build(template, rows)
+        return mask[:rows]
+
+    def _build(self, template: Template, rows: int) -> Mask:
+        mask = np.zeros(max(64, 2 * rows), np.bool_)
+        verdict: dict[tuple[Taint, ...], bool] = {}
+        free_choice = not template.selector and template.affinity is None
+        for row, node in enumerate(self.by_row[:rows]):
+            if node is None:
+                continue
+            fine = verdict.get(node.taints)
+            if fine is None:
+                fine = verdict[node.taints] = tolerated(template.tolerations, node.taints)
+            mask[row] = fine and (free_choice or selected(template, node.name, node.labels))
+        return mask
