@@ -6,14 +6,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
+from typing import Any
 
 import structlog
 import uvicorn
+import uvloop
 from fastapi import FastAPI
 
 from app.codec import snapshot as snapshots
@@ -24,6 +27,12 @@ from app.http.ops import ops, version
 from app.http.snapshot import snapshot
 from app.http.verbs import verbs
 from app.inventory.inventory import Inventory
+from app.kube.admitter import Admitter
+from app.kube.binder import Binder
+from app.kube.client import Api
+from app.kube.events import Reporter
+from app.kube.lease import AlwaysActive, LeaseWatch
+from app.kube.watches import Watches
 from app.settings import Settings
 from app.simulate.cluster import SnapshotCluster
 
@@ -31,6 +40,9 @@ KEEP_ALIVE_SECONDS = 180
 """Longer than Go's idle connections (90 s): it does not repeat a POST on a connection that we closed."""
 
 log = structlog.get_logger()
+
+
+Serving = list[tuple[FastAPI, str, int]]
 
 
 def serve_snapshot(settings: Settings, file: Path, *, ops_port: int | None) -> None:
@@ -52,24 +64,94 @@ def serve_snapshot(settings: Settings, file: Path, *, ops_port: int | None) -> N
     async def running() -> AsyncIterator[None]:
         service.observe(cluster.initial())
         gc.freeze()
-        ticker = asyncio.create_task(service.run())
-        try:
+        async with _background(service.run()):
             yield
-        finally:
             await service.stop()
-            ticker.cancel()
 
     metrics = Metrics(service)
     front = _app(verbs(service, metrics), snapshot(cluster), version())
-    health = ops(service, metrics)
+    serving: Serving = [(front, settings.host, settings.port)]
     if ops_port is None:
-        front.include_router(health)
-        asyncio.run(_serve(running(), [(front, settings.host, settings.port)]))
+        front.include_router(ops(service, metrics))
     else:
-        back = _app(health, version())
-        asyncio.run(
-            _serve(running(), [(front, settings.host, settings.port), (back, settings.host, ops_port)])
-        )
+        serving.append((_app(ops(service, metrics), version()), settings.host, ops_port))
+    _run(_serve(running(), serving))
+
+
+def serve_live(settings: Settings, *, kubeconfig: Path | None, context: str | None) -> None:
+    """Serve a real cluster until SIGTERM. Raises `InputError` for unusable credentials or a taken port."""
+    _run(_live(settings, kubeconfig, context))
+
+
+async def _live(settings: Settings, kubeconfig: Path | None, context: str | None) -> None:
+    api = await Api.connect(kubeconfig=str(kubeconfig) if kubeconfig else None, context=context)
+    hostname = settings.hostname or socket.gethostname()
+    leadership: AlwaysActive | LeaseWatch = AlwaysActive()
+    if settings.active == "lease":
+        leadership = LeaseWatch(api, settings.namespace, hostname=hostname, name=settings.lease)
+    reporter = Reporter(api, may_write=lambda: leadership.active, instance=hostname)
+    service = Service(
+        inventory=Inventory(scheduler=settings.scheduler_name),
+        binder=Binder(api),
+        admitter=Admitter(api, may_write=lambda: leadership.active),
+        reporter=reporter,
+        leadership=leadership,
+        problems=lambda: watches.problems(),  # noqa: PLW0108  watches is made below: it delivers to the service
+        clock=time.monotonic,
+        timing=settings.timing,
+    )
+    watches = Watches(api, service.observe, decoder=service.decoder, stale_seconds=settings.stale_seconds)
+
+    @contextlib.asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        async with _background(
+            watches.run(), leadership.run(), reporter.run(), service.run(), _freeze(watches)
+        ):
+            yield
+            await service.stop()
+        await api.close()
+
+    metrics = Metrics(service)
+    health = ops(service, metrics)
+    front = _app(verbs(service, metrics), health, version())
+    back = _app(health, version())
+    serving: Serving = [
+        (front, settings.host, settings.port),
+        (back, settings.ops_host, settings.ops_port),
+    ]
+    await _serve(running(), serving)
+
+
+async def _freeze(watches: Watches) -> None:
+    """What the first lists brought lives long: keep the garbage collector from walking it again and again."""
+    await watches.wait_synced()
+    gc.collect()
+    gc.freeze()
+
+
+@contextlib.asynccontextmanager
+async def _background(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run these beside the servers. They end with them; one that fails takes the process down, loudly."""
+    tasks = [asyncio.create_task(_loudly(one)) for one in work]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _loudly(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except Exception:
+        log.exception("a background task failed; exiting, to be restarted with a fresh picture")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _run(main: Coroutine[Any, Any, None]) -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main)
 
 
 def _app(*routers: object) -> FastAPI:

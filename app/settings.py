@@ -30,7 +30,7 @@ class Settings(BaseSettings):
     active: Literal["lease", "always"] = "lease"
     hostname: str = ""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    stale_seconds: float = Field(60.0, gt=0)
+    stale_seconds: float = Field(150.0, gt=0)
     hold_seconds: float = Field(Timing().hold_seconds, gt=0)
     gang_seconds: float = Field(Timing().gang_seconds, gt=0, lt=600)
     plan_seconds: float = Field(Timing().plan_seconds, gt=0)
