@@ -13,6 +13,7 @@ import msgspec
 import orjson
 from msgspec import Raw, Struct
 
+from app.codec.wire import UNUSABLE
 from app.domain.errors import InputError
 
 T = TypeVar("T")
@@ -177,7 +178,7 @@ def _decode(body: bytes, kind: type[T]) -> T:
         wanted = kind.__struct_encode_fields__  # type: ignore[attr-defined]
         joined = b",".join(b'"%s":%s' % (key.encode(), folded[key]) for key in wanted if key in folded)
         return msgspec.json.decode(b"{" + joined + b"}", type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNUSABLE as error:
         raise InputError(f"body is not usable: {error}") from None
 
 
@@ -194,7 +195,7 @@ def _required(raw: Raw, field: str) -> bytes:
 def _strings(raw: Raw) -> list[str]:
     try:
         return msgspec.json.decode(raw, type=list[str])
-    except msgspec.DecodeError as error:
+    except UNUSABLE as error:
         raise InputError(str(error), field="NodeNames") from None
 
 
@@ -202,7 +203,7 @@ def _full_nodes(raw: Raw) -> dict[str, bytes]:
     try:
         items = msgspec.json.decode(raw, type=_NodeItems).items or []
         return {msgspec.json.decode(item, type=_Named).metadata.name: bytes(item) for item in items}
-    except msgspec.DecodeError as error:
+    except UNUSABLE as error:
         raise InputError(str(error), field="Nodes.items") from None
 
 

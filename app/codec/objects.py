@@ -45,6 +45,7 @@ class ObjectDecoder:
         obj = _decode(_POD, raw, "Pod")
         meta, spec, status = obj.metadata, obj.spec or wire.PodSpec(), obj.status or wire.PodStatus()
         namespace = meta.namespace or "default"
+        _identified(meta.uid, f"pod {namespace}/{meta.name}: metadata.uid")
         try:
             template = self._templates.of(spec)
         except InputError as error:
@@ -75,6 +76,7 @@ class ObjectDecoder:
     def node(self, raw: bytes | msgspec.Raw) -> Node:
         """A core/v1 Node. Cordon and a false Ready condition become the taints they amount to."""
         obj = _decode(_NODE, raw, "Node")
+        _identified(obj.metadata.name, "Node: metadata.name")
         spec, status = obj.spec or wire.NodeSpec(), obj.status or wire.NodeStatus()
         taints = {Taint(key=t.key, effect=t.effect, value=t.value or "") for t in spec.taints or ()}
         if spec.unschedulable:
@@ -98,6 +100,7 @@ class ObjectDecoder:
     def pod_group(self, raw: bytes | msgspec.Raw) -> PodGroup:
         """A PodGroup of either API; the API group of `apiVersion` decides which."""
         obj = _decode(_POD_GROUP, raw, "PodGroup")
+        _identified(obj.metadata.name, "PodGroup: metadata.name")
         native = obj.api_version.startswith(f"{GangApi.NATIVE}/")
         spec = obj.spec or wire.PodGroupSpec()
         gang = (spec.scheduling_policy or wire.SchedulingPolicy()).gang
@@ -130,8 +133,14 @@ def seconds(timestamp: str | None) -> int:
 def _decode(decoder: msgspec.json.Decoder[T], raw: bytes | msgspec.Raw, kind: str) -> T:
     try:
         return decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except wire.UNUSABLE as error:
         raise InputError(f"not a usable {kind}: {error}") from None
+
+
+def _identified(value: str, field: str) -> None:
+    """Objects without an identity would take each other's place."""
+    if not value:
+        raise InputError("is missing", field=field)
 
 
 def _gang(

@@ -53,9 +53,16 @@ def value_of(decoder: ObjectDecoder, obj: JsonObject) -> Value | None:
     """The domain value of one object; None for kinds that are not followed."""
     kind, version = obj.get("kind"), str(obj.get("apiVersion") or "")
     if kind == "Pod" and version == "v1":
-        return decoder.pod(orjson.dumps(obj))
+        return decoder.pod(_bytes(obj))
     if kind == "Node" and version == "v1":
-        return decoder.node(orjson.dumps(obj))
+        return decoder.node(_bytes(obj))
     if kind == "PodGroup" and version.partition("/")[0] in (GangApi.LABEL, GangApi.NATIVE):
-        return decoder.pod_group(orjson.dumps(obj))
+        return decoder.pod_group(_bytes(obj))
     return None
+
+
+def _bytes(obj: JsonObject) -> bytes:
+    try:
+        return orjson.dumps(obj)
+    except TypeError as error:  # orjson writes less deep than it reads
+        raise InputError(f"{obj.get('kind')} cannot be written as JSON: {error}") from None

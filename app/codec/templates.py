@@ -181,5 +181,5 @@ def decode(raw: Raw, kind: type[T], field: str) -> T | None:
         return None
     try:
         return msgspec.json.decode(raw, type=kind)
-    except msgspec.ValidationError as error:
+    except wire.UNUSABLE as error:
         raise InputError(str(error), field=field) from None

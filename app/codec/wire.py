@@ -12,6 +12,9 @@ from msgspec import Raw, Struct
 
 NOTHING = Raw(b"")
 
+UNUSABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding bytes of any kind may raise: wrong JSON or types, wrong text, nested without end."""
+
 
 class OwnerReference(Struct, gc=False):
     kind: str = ""

@@ -28,8 +28,7 @@ def is_device(name: str) -> bool:
 
 
 def _is_native(name: str) -> bool:
-    domain = name.partition("/")[0]
-    return domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
+    return "kubernetes.io/" in name
 
 
 def parse_amount(name: str, value: object) -> int:

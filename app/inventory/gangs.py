@@ -121,6 +121,11 @@ class Gang:
         self._members[pod.uid] = pod
         self._changed()
 
+    def refresh(self, pod: Pod) -> None:
+        """The same member with another outcome or nomination: no change of the gang."""
+        self._members[pod.uid] = pod
+        self._roll = None
+
     def drop(self, uid: PodUid) -> None:
         """Remove a member."""
         if self._members.pop(uid, None) is not None:
@@ -165,6 +170,11 @@ class GangTable:
         """A pod is a member of the gang it names."""
         if pod.gang is not None:
             self._make(pod.gang).put(pod)
+
+    def refresh(self, pod: Pod) -> None:
+        """A member is newer in what does not concern its gang's quorum."""
+        if pod.gang is not None:
+            self._make(pod.gang).refresh(pod)
 
     def drop(self, pod: Pod) -> None:
         """A pod is no member any more."""

@@ -79,36 +79,38 @@ class Inventory:
     def _pod(self, pod: Pod, *, gone: bool, touched: Touched) -> None:
         before = self.pods.get(pod.uid)
         after = None if gone else pod
+        if _holding(before) != _holding(after):
+            self._use_instead(before, after, touched)
         if before is not None:
             self._leave(before, after, touched)
         if after is not None:
             self._enter(before, after, touched)
         touched.pods.append((before, after))
 
+    def _use_instead(self, before: Pod | None, after: Pod | None, touched: Touched) -> None:
+        """Usage of one pod: what it held is free, what it holds now is not."""
+        for pod, change in ((before, self.columns.unuse), (after, self.columns.use)):
+            if pod is not None and (held := _holding(pod)) is not None:
+                row = self._row(held[0])
+                change(row, held[1].requests)
+                touched.rows.add(row)
+
     def _leave(self, before: Pod, after: Pod | None, touched: Touched) -> None:
         del self.pods[before.uid]
-        self._nominated.pop(before.uid, None)
-        if before.node is not None and not before.finished:
-            row = self.columns.row_of[before.node]
-            self.columns.unuse(row, before.template.requests)
-            touched.rows.add(row)
+        nominated = self._nominated.pop(before.uid, None)
         if before.failure == ADMISSION_FAILURE and before.node is not None:
             self.bad_starts[before.node] -= 1
         if before.gang is not None:
             touched.gangs.add(before.gang)
             if after is None or after.gang != before.gang:
                 self.gangs.drop(before)
-        if before.nominated and before.node is None:
-            self._freed(before.template)
+        if nominated is not None and _blocks_less(nominated, after):
+            self._freed(nominated.template)
         if after is None:
             self.release(before.uid)
 
     def _enter(self, before: Pod | None, after: Pod, touched: Touched) -> None:
         self.pods[after.uid] = after
-        if after.node is not None and not after.finished:
-            row = self._row(after.node)
-            self.columns.use(row, after.template.requests)
-            touched.rows.add(row)
         if after.failure == ADMISSION_FAILURE and after.node is not None:
             self.bad_starts[after.node] += 1
         if after.node is not None or not after.alive:
@@ -120,6 +122,8 @@ class Inventory:
             touched.gangs.add(after.gang)
             if before is None or _membership(before) != _membership(after):
                 self.gangs.put(after)
+            elif after.node is None:
+                self.gangs.refresh(after)
 
     def _confirm(self, pod: Pod) -> None:
         """The pod is on a node, or will never be: its seat has become usage, or nothing."""
@@ -289,6 +293,20 @@ class Inventory:
     def _moved(self) -> None:
         self.version += 1
         self._views.clear()
+
+
+def _holding(pod: Pod | None) -> tuple[NodeName, Template] | None:
+    """Where a pod holds what; None when it holds nothing."""
+    if pod is None or pod.node is None or pod.finished:
+        return None
+    return pod.node, pod.template
+
+
+def _blocks_less(before: Pod, after: Pod | None) -> bool:
+    """Whether what a nominated pod kept from others may be free now: not while it stays, or has bound there."""
+    if after is None or not after.alive or after.template != before.template:
+        return True
+    return (after.node or after.nominated) != before.nominated or after.priority < before.priority
 
 
 def _membership(pod: Pod) -> tuple[object, ...]:

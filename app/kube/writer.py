@@ -24,6 +24,7 @@ Write: TypeAlias = Callable[[], Awaitable[None]]
 """Performs one write. Raises `ApiError`: with `retry` set it is tried again later, else it is given up."""
 
 PER_SECOND: Final = 20.0
+_GRAIN_SECONDS: Final = 0.001
 _log = structlog.get_logger("muster.kube.writer")
 
 
@@ -95,7 +96,7 @@ class PacedWriter:
         while True:
             await self._work.wait()
             while (wait := self._not_before - self._clock()) > 0:  # noqa: ASYNC110
-                await asyncio.sleep(wait)
+                await asyncio.sleep(max(wait, _GRAIN_SECONDS))
             if not self._may_write():
                 self._clear()
             elif (found := self._pop()) is not None:

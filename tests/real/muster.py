@@ -54,7 +54,11 @@ class Rig:
             CONFIG, extender_port=self.port, leader_elect=self._elect, kubeconfig=self._kubeconfig
         )
         self.scheduler = self.cluster.start_scheduler(
-            config, f"scheduler-{self.name}", hostname=self._hostname, supervise=True, kubeconfig=self._kubeconfig
+            config,
+            f"scheduler-{self.name}",
+            hostname=self._hostname,
+            supervise=True,
+            kubeconfig=self._kubeconfig,
         )
 
     def start_muster(self) -> None:
@@ -68,7 +72,16 @@ class Rig:
             **({"MUSTER_HOSTNAME": self._hostname} if self._hostname else {}),
             **{f"MUSTER_{name.upper()}": value for name, value in self._settings.items()},
         }
-        argv = [sys.executable, "-m", "app", "serve", "--port", str(self.port), "--ops-port", str(self.ops_port)]
+        argv = [
+            sys.executable,
+            "-m",
+            "app",
+            "serve",
+            "--port",
+            str(self.port),
+            "--ops-port",
+            str(self.ops_port),
+        ]
         self.process = Process(self.name, argv, log=self.cluster.log_path(self.name), env=env)
         self.process.start()
         wait_for(self.ready, seconds=60, what=f"{self.name} is ready", hint=self.process.log_tail)
