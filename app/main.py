@@ -168,7 +168,7 @@ async def _serve(
     for app, host, port in apps:
         config = uvicorn.Config(
             app, log_config=None, access_log=False, timeout_keep_alive=KEEP_ALIVE_SECONDS, lifespan="off",
-            timeout_graceful_shutdown=2,
+            timeout_graceful_shutdown=1,
         )  # fmt: skip
         servers.append((_Server(config), [_listen(host, port)]))
     stop = asyncio.Event()

@@ -54,6 +54,36 @@ def serve(
 
 
 @app.command()
+def demo(
+    scenario: Annotated[str | None, typer.Option(help="Play this one alone.")] = None,
+) -> None:
+    """Play bundled scenarios against the service, without a cluster."""
+    from app.cli import demo
+
+    raise typer.Exit(0 if demo.demo(scenario) else 1)
+
+
+@app.command()
+def release(
+    namespace: Annotated[str | None, typer.Option("-n", "--namespace", help="Of this namespace.")] = None,
+    all_namespaces: Annotated[
+        bool, typer.Option("-A", "--all-namespaces", help="Of all namespaces.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be released.")] = False,
+    kubeconfig: Annotated[Path | None, typer.Option(help="Kubeconfig [KUBECONFIG, in-cluster].")] = None,
+    context: Annotated[str | None, typer.Option(help="Kubeconfig context.")] = None,
+) -> None:
+    """Lift the gate of every pod that still waits, so that switching Muster off strands nobody."""
+    from app.cli.release import release as lift
+    from app.domain.errors import InputError
+
+    if (namespace is None) != all_namespaces:
+        raise InputError("give either --namespace NAME or --all-namespaces", field="release")
+    done = lift(namespace=namespace, kubeconfig=kubeconfig, context=context, dry_run=dry_run)
+    raise typer.Exit(0 if done else 1)
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     from app import __version__

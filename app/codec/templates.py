@@ -4,7 +4,7 @@
 Effective requests follow component-helpers `resource.PodRequests`: containers add up; a restartable init
 container adds to everything that starts after it; an ordinary init container counts beside the restartable
 ones before it; pod-level cpu, memory and hugepages replace the sum; overhead comes on top. Requests
-default to limits, as the API server defaults them.
+default to limits (of a pod as a whole: where no container says anything), as the API server defaults them.
 """
 
 from __future__ import annotations
@@ -89,18 +89,28 @@ def _requests(spec: wire.PodSpec) -> Amounts:
             add(amounts, sidecars)
             raise_to(peak, amounts)
     raise_to(total, peak)
-    level = _container(spec.resources, "spec.resources")
-    total.update((n, a) for n, a in level.items() if n in _POD_LEVEL or n.startswith("hugepages-"))
+    limits, requests = _resources(spec.resources, "spec.resources")
+    total = _pod_level(limits) | total | _pod_level(requests)
     overhead = decode(spec.overhead, dict[str, object], "spec.overhead")
     add(total, _positive(overhead, "spec.overhead"))
     return total
 
 
 def _container(raw: Raw, field: str) -> Amounts:
-    resources = decode(raw, wire.Resources, field)
-    if resources is None:
-        return {}
-    return _positive(resources.limits, f"{field}.limits") | _positive(resources.requests, f"{field}.requests")
+    limits, requests = _resources(raw, field)
+    return limits | requests
+
+
+def _resources(raw: Raw, field: str) -> tuple[Amounts, Amounts]:
+    resources = decode(raw, wire.Resources, field) or wire.Resources()
+    return (
+        _positive(resources.limits, f"{field}.limits"),
+        _positive(resources.requests, f"{field}.requests"),
+    )
+
+
+def _pod_level(amounts: Amounts) -> Amounts:
+    return {n: amount for n, amount in amounts.items() if n in _POD_LEVEL or n.startswith("hugepages-")}
 
 
 def _positive(raw: Mapping[str, object] | None, field: str) -> Amounts:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
 from app.domain.plan import Demand, Plan
 from app.domain.reasons import Reason, Refusal
 from app.domain.resources import CPU, is_device
@@ -115,12 +117,18 @@ def _held(inventory: Inventory, demand: Demand) -> str:
 
 
 def _scarcest(inventory: Inventory, demand: Demand) -> str:
-    """The device the gang asks for most; without devices, the resource with the least room."""
+    """The resource that seats the fewest members if it alone is asked for; a device rather than another."""
+    view = inventory.view(priority=demand.priority, gang=demand.gang)
     asked: Counter[str] = Counter()
-    for member in demand.members:
-        asked.update(dict(member.template.requests))
-    devices = {name: amount for name, amount in asked.items() if is_device(name)}
-    return max(devices or asked, key=lambda name: (asked[name] if devices else name == CPU, name))
+    seated: Counter[str] = Counter()
+    for template, count in Counter(member.template for member in demand.members).items():
+        admitted = view.admitting(template)[: view.rows]
+        for name, amount in template.requests:
+            column = view.column_of.get(name)
+            room = 0 if column is None else int(np.maximum(view.free[column, admitted] // amount, 0).sum())
+            asked[name] += count * amount
+            seated[name] += min(room, count) - count  # names that fewer templates ask for start level
+    return min(asked, key=lambda name: (seated[name], not is_device(name), -asked[name], name))
 
 
 def _amount(name: str, amount: int) -> str:

@@ -234,11 +234,11 @@ class Bind:
             self._last_move[key] = now
         return now - self._last_move.get(key, now) > self._timing.hold_seconds
 
-    async def stop(self) -> None:
-        """Answer every held call with an error, and let bindings under way finish."""
+    async def stop(self, *, seconds: float) -> None:
+        """Answer every held call with an error, and give bindings under way this long to finish."""
         self.stopping = True
         for key in self.barrier.gangs():
             for held in self.barrier.of(key):
                 self.barrier.turn_away(held.uid, key, STOPPING)
         if self._posting:
-            await asyncio.wait(self._posting, timeout=2.0)
+            await asyncio.wait(self._posting, timeout=seconds)

@@ -25,6 +25,9 @@ from app.inventory.inventory import Inventory
 PER_TICK = 20
 """Gangs looked at in one tick."""
 
+FRESH_PER_TICK = 15
+"""Of these, gangs that have just changed come first, but leave some places for those whose turn it is."""
+
 RENEW_SECONDS = 600.0
 """An unchanged sentence is said again this often, so that it outlives the API's event TTL of an hour."""
 
@@ -50,16 +53,20 @@ class Narrator:
         self._said: dict[GangKey, Said] = {}
         self._mixed: dict[PodUid, str] = {}
         self._queue: list[GangKey] = []
+        self._fresh: dict[GangKey, None] = {}
         self._warned: dict[GangKey, str] = {}
 
     def tick(self) -> None:
-        """Look at the next few waiting gangs."""
+        """Look at a few waiting gangs: what has just changed, then the next in turn."""
         if not self._queue:
             self._queue = sorted(set(self._rounds.waiting()))
             gone = self._said.keys() - set(self._queue)
             for key in gone:
                 del self._said[key]
-        now, self._queue = self._queue[:PER_TICK], self._queue[PER_TICK:]
+        fresh = [key for key in self._fresh if self._rounds.waits(key)]
+        self._fresh = dict.fromkeys(fresh[FRESH_PER_TICK:])
+        rest = PER_TICK - len(fresh[:FRESH_PER_TICK])
+        now, self._queue = fresh[:FRESH_PER_TICK] + self._queue[:rest], self._queue[rest:]
         for key in now:
             gang = self._inventory.gangs.get(key)
             if gang is not None:
@@ -106,6 +113,7 @@ class Narrator:
     def defined(self, gang: Gang) -> None:
         """A gang's PodGroup or members changed: warn of what is probably a mistake, and count."""
         group = gang.group
+        self._fresh[gang.key] = None
         if group is None or group.key.api is GangApi.SINGLE:
             return
         if group.suspicious:

@@ -67,6 +67,8 @@ class Rounds:
         self._lacking: set[GangKey] = set()
         self._dirty = True
         self._recovering = True
+        self.closed = False
+        """Set when the process ends: no seat is given any more, or its nomination would be left behind."""
         self.dropped: Callable[[list[PodUid], Refusal], None] = lambda uids, refusal: None
 
     # -- what changed
@@ -155,7 +157,7 @@ class Rounds:
 
     def run(self) -> None:
         """One round, if anything changed since the last and this process may act."""
-        if not self._dirty or not self._leadership.active:
+        if self.closed or not self._dirty or not self._leadership.active:
             return
         self._dirty = False
         refused: dict[Signature, Refusal] = {}
@@ -169,7 +171,7 @@ class Rounds:
             gang = self._inventory.gangs.get(key)
             if gang is None:
                 self._standing.pop(key, None)
-            if gang is None or not self._unseated(gang.roll):
+            if gang is None or not self._lacks(gang):
                 self._lacking.discard(key)
             else:
                 gangs.append(gang)
@@ -180,6 +182,12 @@ class Rounds:
         lifted = self._recovering and any(not pod.gated for pod in roll.ready)
         seated = bool(self._inventory.book.of(gang.key))
         return (not (roll.wounded or seated), not lifted, -roll.priority, roll.created, gang.key)
+
+    def _lacks(self, gang: Gang) -> bool:
+        """Whether a member could be given a seat, or only gates of others keep one from it."""
+        if self._unseated(gang.roll):
+            return True
+        return bool(gang.roll.gated_by_others) and unplannable(gang) is not None
 
     def _unseated(self, roll: RollCall) -> list[Pod]:
         return [pod for pod in roll.ready if self._inventory.book.get(pod.uid) is None]
@@ -307,7 +315,11 @@ class Rounds:
 
     def waiting(self) -> list[GangKey]:
         """Gangs that lack seats, in no particular order."""
-        return [key for key in self._lacking if self._inventory.book.of(key) == []]
+        return [key for key in self._lacking if self.waits(key)]
+
+    def waits(self, key: GangKey) -> bool:
+        """Whether a gang lacks seats and has been given none."""
+        return key in self._lacking and not self._inventory.book.of(key)
 
     def abandon(self, refusal: Refusal) -> None:
         """This process may not act any more: forget every plan, so that the next life starts clean."""

@@ -31,6 +31,8 @@ from app.inventory.inventory import Inventory
 
 TICK_SECONDS = 0.1
 NARRATE_SECONDS = 1.0
+STOP_SECONDS = 1.5
+"""For bindings under way, and again for nominations to be cleared, when the process ends."""
 
 
 class Service:
@@ -164,10 +166,11 @@ class Service:
 
     async def stop(self) -> None:
         """Answer held calls, clear our nominations, and come to rest; a few seconds at most."""
-        await self.bind.stop()
+        self.rounds.closed = True
+        await self.bind.stop(seconds=STOP_SECONDS)
         self.rounds.abandon(Refusal(reason=Reason.WITHDRAWN, subject="Muster is shutting down"))
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=2.0)
+            await asyncio.wait(self._tasks, timeout=STOP_SECONDS)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> object:
         task = asyncio.get_running_loop().create_task(work)

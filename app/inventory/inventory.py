@@ -184,6 +184,9 @@ class Inventory:
             phase=Phase.RESERVED,
         )
         self.release(seat.uid)
+        nominated = self._nominated.get(seat.uid)
+        if nominated is not None and nominated.nominated != seat.node:
+            self._freed(nominated.template)  # the seat counts from now on, not the nomination
         self.book.add(booking)
         self.columns.reserve(row, seat.template.requests)
         return booking
@@ -303,7 +306,7 @@ def _holding(pod: Pod | None) -> tuple[NodeName, Template] | None:
 
 
 def _blocks_less(before: Pod, after: Pod | None) -> bool:
-    """Whether what a nominated pod kept from others may be free now: not while it stays, or has bound there."""
+    """Whether what a nominated pod kept from others may be free now: not if it stays or has bound there."""
     if after is None or not after.alive or after.template != before.template:
         return True
     return (after.node or after.nominated) != before.nominated or after.priority < before.priority

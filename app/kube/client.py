@@ -8,6 +8,7 @@ models are not used (50 times slower, and the binding call fails to parse its ow
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -119,6 +120,8 @@ class Api:
     async def close(self) -> None:
         """Close the pool; open streams break. May be called twice."""
         await self._client.close()
+        for _ in range(3):  # sockets close in callbacks; a loop that ends now would leave them open
+            await asyncio.sleep(0)
 
     async def _send(
         self,
@@ -178,6 +181,9 @@ async def _load(configuration: Any, kubeconfig: str | None, context: str | None)
     default = os.path.expanduser("~/.kube/config")  # noqa: ASYNC240 - once, before anything runs
     if kubeconfig is None and not os.path.exists(default):  # noqa: ASYNC240 - once, before anything runs
         raise ConfigException("no kubeconfig given, KUBECONFIG is not set and this is not a pod")
+    files = (kubeconfig or default).split(os.pathsep)
+    if not any(map(os.path.exists, files)):  # the library would print a line of its own about it
+        raise ConfigException(f"no such file: {kubeconfig}")
     loader = await _untyped(load_kube_config)(
         config_file=kubeconfig or default,
         context=context,

@@ -2,7 +2,8 @@
 """Tells people through core/v1 Events and PodGroup status, at a bounded rate.
 
 Decides what is worth a write: per subject (by UID) and reason there is one Event object; the latest message
-wins, its count and last time move on, and an unchanged message is repeated only after the renewal interval.
+wins, its count and last time move on, and an unchanged message is repeated only after the renewal interval
+or when something else was said of the subject meanwhile.
 Never blocks its callers and never raises to them. One server-side apply per event creates or updates it, so
 an Event that expired (the API server keeps them an hour) comes back with its count. Names follow from subject
 and reason: after a restart the same object is continued, its count starting anew.
@@ -45,7 +46,7 @@ class _Note:
     message: str
     warning: bool
     count: int = 0
-    first: float = 0.0
+    first: float | None = None
     shown: tuple[str, bool] | None = None
     shown_at: float = 0.0
     waits: bool = True
@@ -53,9 +54,12 @@ class _Note:
 
 @dataclass
 class _Subject:
+    """`latest` is the reason said last: saying an older one again is news, or it would look outdated."""
+
     reference: dict[str, str]
     rank: Rank
     notes: dict[str, _Note] = field(default_factory=dict)
+    latest: str = ""
 
 
 class Reporter:
@@ -98,6 +102,9 @@ class Reporter:
         message = _truncated(message)
         note = known.notes.setdefault(reason, _Note(message, warning))
         note.message, note.warning, note.waits = message, warning, True
+        again, known.latest = known.latest != reason, reason
+        if again:
+            note.shown = None
         key = ("event", subject.uid, reason)
         if note.shown == (message, warning) and self._clock() - note.shown_at < self._renewal:
             self.writer.drop(key)
@@ -134,7 +141,7 @@ class Reporter:
         if not note.waits:
             return  # forgotten while a failed write waited for its next try
         said, now = (note.message, note.warning), self._wall()
-        first = note.first or now
+        first = now if note.first is None else note.first
         body = self._body(subject, reason, said, first=first, now=now, count=note.count + 1)
         path = object_path("/api/v1", subject.reference["namespace"], "events", body["metadata"]["name"])
         status, answer = await self._api.request(

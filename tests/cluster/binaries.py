@@ -176,9 +176,17 @@ def _wait_with_progress(process: subprocess.Popen[bytes], name: str) -> int:
             _say(f"{name}: {'built' if code == 0 else 'failed'} after {time.monotonic() - began:.0f} s")
             return code
     finally:
-        if process.poll() is None:  # interrupted: go stops its own compilers on SIGINT
-            process.send_signal(signal.SIGINT)
-            process.wait()
+        if process.poll() is None:  # interrupted
+            _interrupt(process)
+
+
+def _interrupt(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGINT)  # on which go ends its own compilers
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:  # a shell that runs us in the background has SIGINT ignored
+        process.kill()
+        process.wait()
 
 
 @contextmanager

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small API server over real HTTP: lists in pages, watches, the few writes Muster makes, and faults on demand.
+"""A small API server over real HTTP: paged lists, watches, the few writes Muster makes, faults on demand.
 
 What it answers is checked against the real kube-apiserver: test_contract.py runs on both. It stores dicts,
 validates next to nothing and knows no RBAC.
@@ -373,7 +373,7 @@ def _merge(item: Object, patch: Object) -> None:
 def _own(item: Object, manager: str, fields: Object) -> None:
     """The entry of managedFields that a status write leaves; one per manager."""
     kept = [entry for entry in item["metadata"].get("managedFields", []) if entry["manager"] != manager]
-    names = {f"f:{name}": {} for name, value in fields.items() if value is not None}
+    names: Object = {f"f:{name}": {} for name, value in fields.items() if value is not None}
     entry = {"manager": manager, "subresource": "status", "fieldsV1": {"f:status": names}}
     for other in kept:
         for name in names:

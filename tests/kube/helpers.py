@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several of these tests need: waiting for conditions, a background task, and objects as the API has them."""
+"""What several of these tests need: waiting for conditions, background tasks, objects as the API has them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 from kubernetes.aio.client import Configuration
 
-from app.domain.ids import GangApi, GangKey, PodUid
 from app.domain.gang import PodGroup
+from app.domain.ids import GangApi, GangKey, PodUid
 from app.domain.plan import PodRef
 from app.kube.client import Api
 
@@ -42,7 +42,7 @@ async def running(work: Awaitable[None]) -> AsyncIterator[asyncio.Task[None]]:
     """The work in the background; an error of it fails the test."""
     task = asyncio.ensure_future(work)
     try:
-        yield task  # type: ignore[misc]
+        yield task
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):

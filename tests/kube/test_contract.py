@@ -272,5 +272,7 @@ async def install_widgets(world: World) -> None:
         "spec": {"group": "muster.test", "scope": "Namespaced", "names": names, "versions": [version]},
     }
     await world.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
-    while (await world.api.request("POST", collection, body=widget))[0] != 201:
+    status = 0
+    while status != 201:
+        status, _ = await world.api.request("POST", collection, body=widget)
         await asyncio.sleep(0.05)

@@ -230,7 +230,8 @@ class TestPace:
         consumer = Consumer()
         async with following(fake, consumer):
             await until(lambda: fake.streams == 1, "watching")
-            line = '{"type":"ADDED","object":{"metadata":{"name":"p%d","uid":"u%d","resourceVersion":"%d"},"spec":{}}}'
+            meta = '{"name":"p%d","uid":"u%d","resourceVersion":"%d"}'
+            line = '{"type":"ADDED","object":{"metadata":' + meta + ',"spec":{}}}'
             lines = [(line % (n, n, 1000 + n)).encode() for n in range(250)]
             await fake.inject(b"\n".join(lines))
             await until(lambda: len(consumer.now) == 250, "all")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pace, order and coalescing of what people see, in virtual time (looptime): no second is really waited."""
+"""Pace, order and coalescing of what people see, in virtual time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from app.domain.plan import PodRef
 from app.kube.events import Reporter
 from app.kube.writer import PacedWriter, Rank
 from tests.kube.helpers import running
-
-pytestmark = pytest.mark.looptime
+from tests.kube.virtual import virtual
 
 
 class Recorder:
@@ -57,6 +56,7 @@ def group(name: str = "g", api: GangApi = GangApi.LABEL, **more: Any) -> PodGrou
 
 
 class TestPace:
+    @virtual
     async def test_never_more_than_20_writes_in_any_second(self) -> None:
         api = Recorder()
         tell = reporter(api)
@@ -69,6 +69,7 @@ class TestPace:
         assert all(later - earlier > 0.999 for earlier, later in zip(times, times[20:], strict=False))
         assert times[-1] < 16
 
+    @virtual
     async def test_groups_go_before_pods(self) -> None:
         api = Recorder()
         tell = reporter(api)
@@ -81,6 +82,7 @@ class TestPace:
         assert [body["kind"] for _, _, body in api.sent[:3]] == ["Event", "PodGroup", "Event"]
         assert api.sent[0][2]["message"] == "group"
 
+    @virtual
     async def test_only_the_latest_message_is_written(self) -> None:
         api = Recorder()
         tell = reporter(api)
@@ -90,6 +92,7 @@ class TestPace:
             await asyncio.sleep(1)
         assert api.messages() == ["4 of 5"]
 
+    @virtual
     async def test_back_to_the_old_message_while_the_new_one_is_written(self) -> None:
         api = Recorder()
         tell = reporter(api)
@@ -103,6 +106,7 @@ class TestPace:
         assert api.messages() == ["A", "B", "A"]
         assert [body["count"] for _, _, body in api.sent] == [1, 2, 3]
 
+    @virtual
     async def test_the_queue_is_bounded_and_what_was_lost_can_be_said_again(self) -> None:
         api = Recorder()
         tell = reporter(api, capacity=10)
@@ -117,6 +121,7 @@ class TestPace:
 
 
 class TestRepeating:
+    @virtual
     async def test_unchanged_is_renewed_after_the_interval_only(self) -> None:
         api = Recorder()
         tell = reporter(api)
@@ -130,6 +135,7 @@ class TestRepeating:
         assert first["firstTimestamp"] == second["firstTimestamp"] < second["lastTimestamp"]
         assert first["metadata"] == second["metadata"]
 
+    @virtual
     async def test_forgotten_is_not_written_and_later_news_again(self) -> None:
         api = Recorder()
         tell = reporter(api)
@@ -149,6 +155,7 @@ class TestRepeating:
 
 class TestTrouble:
     @pytest.mark.parametrize("status", [429, 500, 0, 409])
+    @virtual
     async def test_everything_pauses_and_the_write_is_repeated(self, status: int) -> None:
         api = Recorder()
         api.answers = [status]
@@ -161,6 +168,7 @@ class TestTrouble:
         assert len(api.sent) == 3
         assert api.sent[1][0] - api.sent[0][0] >= 1
 
+    @virtual
     async def test_a_refused_write_is_given_up(self) -> None:
         api = Recorder()
         api.answers = [403]
@@ -170,6 +178,7 @@ class TestTrouble:
             await asyncio.sleep(60)
         assert len(api.sent) == 1
 
+    @virtual
     async def test_nothing_is_written_when_not_active(self) -> None:
         api = Recorder()
         active = [False]
@@ -184,6 +193,7 @@ class TestTrouble:
             await asyncio.sleep(1)
         assert len(api.sent) == 1
 
+    @virtual
     async def test_a_bug_in_one_write_stops_no_other(self) -> None:
         writer = PacedWriter(clock=now, rng=Random(1))
         done: list[str] = []
@@ -204,6 +214,7 @@ class TestTrouble:
 
 
 class TestStatus:
+    @virtual
     async def test_only_changes_of_groups_that_are_ours(self) -> None:
         api = Recorder()
         tell = reporter(api)

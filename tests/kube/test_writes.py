@@ -25,6 +25,7 @@ from tests.kube.fake_api import FakeApi, Fault
 from tests.kube.helpers import World, api_at, until
 
 N1 = NodeName("n1")
+in_cluster_loader: Any = InClusterConfigLoader  # not annotated
 
 
 @pytest.fixture
@@ -147,12 +148,12 @@ class TestClient:
             await task
 
     async def test_in_cluster_tokens_are_read_again(self, fake: FakeApi, tmp_path: Path) -> None:
-        """The library's refresh hook runs on the raw path: the file's new token is sent once its minute is over."""
+        """The library's refresh hook runs on the raw path: a new token is sent once its minute is over."""
         token, ca = tmp_path / "token", tmp_path / "ca.crt"
         token.write_text("one")
         ca.write_text("unused: the fake speaks plain HTTP")
         where = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}
-        loader: Any = InClusterConfigLoader(str(token), str(ca), environ=where)
+        loader: Any = in_cluster_loader(str(token), str(ca), environ=where)
         configuration = Configuration()
         loader.load_and_set(configuration)
         loader.host, loader.ssl_ca_cert = fake.url, None
@@ -170,7 +171,7 @@ class TestClient:
     async def test_an_unusable_kubeconfig_is_one_line(self, tmp_path: Path, text: str) -> None:
         path = tmp_path / "config"
         path.write_text(text)
-        with pytest.raises(InputError, match="^kubeconfig: no usable Kubernetes credentials"):
+        with pytest.raises(InputError, match=r"^kubeconfig: no usable Kubernetes credentials"):
             await Api.connect(kubeconfig=str(path))
         with pytest.raises(InputError):
             await Api.connect(kubeconfig=str(tmp_path / "none"))

@@ -18,12 +18,14 @@ from typing import Any, Self, TypeVar
 
 from tests.cluster import ApiError, Cluster
 from tests.real import workloads
+from tests.real.muster import NAMESPACE as RIG_NAMESPACE
 from tests.real.muster import ROOT, Rig
 from tests.real.observer import Observer
 from tests.real.workloads import Object
 
 T = TypeVar("T")
 GATE = "muster.dev/gang"
+LEFTOVERS = ("persistentvolumeclaims", "events")
 NAMESPACES: Mapping[str, str | None] = {"gangs": "gangs", "gpus": "gpus", "plain": None}
 """Namespace name → value of its label muster.dev/enabled. In `plain` pods name their scheduler themselves."""
 
@@ -57,19 +59,33 @@ def _priority_class(name: str, value: int) -> Object:
 
 
 class Lab:
-    """One test's cluster. `namespace` is where `gang` and `pods` create unless told otherwise."""
+    """One test's cluster. `namespace` is where `gang` and `pods` create unless told otherwise.
 
-    def __init__(self, cluster: Cluster, *, log_name: str = "muster", start: bool = True) -> None:
+    With a `rig` that runs already, that one is used and left running, with nothing in its memory.
+    `settings` and further options are those of a `Rig` of its own.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        log_name: str = "muster",
+        start: bool = True,
+        rig: Rig | None = None,
+        settings: dict[str, str] | None = None,
+        **options: Any,
+    ) -> None:
         self.cluster = cluster
         self.namespace = "gangs"
         self.minimums: dict[str, int] = {}
         self.witness = Observer(cluster, lambda: dict(self.minimums))
         self._name = "".join(c if c.isalnum() else "-" for c in log_name)[:60].strip("-")
-        self.rig = Rig(cluster, name=self._name)
+        self.rig = rig or Rig(cluster, name=self._name, settings=settings, **options)
         self._start = start
+        self._lent = rig is not None
 
     def __enter__(self) -> Self:
-        if self._start:
+        if self._start and not self._lent:
             self.rig.start()
         self.witness.start()
         return self
@@ -78,8 +94,11 @@ class Lab:
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
     ) -> None:
         self.witness.stop()
-        self.rig.stop()
+        if not self._lent:
+            self.rig.stop()
         self._clean()
+        if self._lent:
+            self.wait(self._forgotten, 15, "Muster holds nothing of what is gone")
         if error is None:
             assert not self.witness.partly, self.witness.partly
             assert not self.witness.overcommitted, self.witness.overcommitted
@@ -137,7 +156,8 @@ class Lab:
         where = namespace or self.namespace
         if where == "plain":
             shape.setdefault("scheduler", "muster")
-        one = workloads.template(**{"native" if native else "gang": name}, **shape)
+        shape["native" if native else "gang"] = name
+        one = workloads.template(**shape)
         return self.create(*(workloads.pod(where, f"{name}-{first + index}", one) for index in range(count)))
 
     def create(self, *objects: Object) -> list[Object]:
@@ -167,6 +187,23 @@ class Lab:
         """Members that carry our gate."""
         return sum(GATE in gates(p) for p in self.of(gang, namespace))
 
+    def nominated(self, gang: str, namespace: str | None = None, *, by: str | None = None) -> list[str]:
+        """Unbound members with a nominated node; `by` a field manager counts only those that it nominated."""
+        found = [p for p in self.of(gang, namespace) if nomination(p) and not p["spec"].get("nodeName")]
+        return [p["metadata"]["name"] for p in found if by is None or by in _nominators(p)]
+
+    def held(self) -> int:
+        """Bind calls that wait at the barrier."""
+        return int(self.rig.metric("muster_held_binds"))
+
+    def seats(self) -> int:
+        """Seats set aside."""
+        return int(self.rig.metric("muster_reserved_seats"))
+
+    def calls(self, verb: str) -> int:
+        """Calls of a verb that were answered."""
+        return int(self.rig.metric(f'muster_verb_duration_seconds_count{{verb="{verb}"}}'))
+
     def events(self, name: str, namespace: str | None = None) -> list[Object]:
         """Events whose involved object has this name."""
         items = self.cluster.api.items(f"/api/v1/namespaces/{namespace or self.namespace}/events")
@@ -195,11 +232,17 @@ class Lab:
             for taint in n["spec"].get("taints", [])
         )
 
+    def _forgotten(self) -> bool:
+        kept = ("muster_pods", "muster_reserved_seats", "muster_held_binds")
+        return not any(self.rig.metric(name) for name in kept)
+
     def _clean(self) -> None:
         for namespace in NAMESPACES:
-            for kind in ("jobs", "replicasets", "podgroups", "native", "pods", "events"):
+            for kind in ("jobs", "replicasets", "podgroups", "native", "pods", *LEFTOVERS):
                 self._delete_all(_path(kind, namespace))
         self._delete_all("/api/v1/nodes")
+        self._delete_all("/api/v1/persistentvolumes")
+        self._delete_all(f"/apis/coordination.k8s.io/v1/namespaces/{RIG_NAMESPACE}/leases")
         self.wait(lambda: not self._left(), 60, "the test's objects are gone")
 
     def _left(self) -> Iterable[Object]:
@@ -222,9 +265,29 @@ def phase(pod: Object) -> str:
     return str(pod["status"].get("phase"))
 
 
+def nomination(pod: Object) -> str | None:
+    """status.nominatedNodeName."""
+    node: str | None = pod["status"].get("nominatedNodeName")
+    return node
+
+
+def _nominators(pod: Object) -> set[str]:
+    """Field managers that own status.nominatedNodeName."""
+    fields = pod["metadata"].get("managedFields") or []
+    return {f["manager"] for f in fields if "f:nominatedNodeName" in f["fieldsV1"].get("f:status", {})}
+
+
 def gates(pod: Object) -> list[str]:
     """Names of the scheduling gates."""
     return [gate["name"] for gate in pod["spec"].get("schedulingGates") or []]
+
+
+def refused(pod: Object) -> str:
+    """What kube-scheduler said when it last failed to place the pod; empty when it has not tried yet."""
+    for condition in pod["status"].get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition.get("reason") == "Unschedulable":
+            return str(condition["message"])
+    return ""
 
 
 def _label(pod: Object) -> str | None:

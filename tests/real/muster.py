@@ -31,6 +31,9 @@ class Rig:
         hostname: str | None = None,
         leader_elect: bool = False,
         kubeconfig: Path | None = None,
+        muster_kubeconfig: Path | None = None,
+        config: Path = CONFIG,
+        supervise: bool = True,
         settings: dict[str, str] | None = None,
     ) -> None:
         self.cluster = cluster
@@ -39,6 +42,9 @@ class Rig:
         self._hostname = hostname
         self._elect = leader_elect
         self._kubeconfig = kubeconfig
+        self._muster_kubeconfig = muster_kubeconfig or kubeconfig
+        self._config = config
+        self._supervise = supervise
         self._settings = settings or {}
         self.process: Process | None = None
         self.scheduler: Scheduler | None = None
@@ -51,13 +57,13 @@ class Rig:
     def start_scheduler(self) -> None:
         """With the shipped configuration."""
         config = self.cluster.render_scheduler_config(
-            CONFIG, extender_port=self.port, leader_elect=self._elect, kubeconfig=self._kubeconfig
+            self._config, extender_port=self.port, leader_elect=self._elect, kubeconfig=self._kubeconfig
         )
         self.scheduler = self.cluster.start_scheduler(
             config,
             f"scheduler-{self.name}",
             hostname=self._hostname,
-            supervise=True,
+            supervise=self._supervise,
             kubeconfig=self._kubeconfig,
         )
 
@@ -65,7 +71,7 @@ class Rig:
         """`muster serve`, as the Deployment runs it."""
         env = {
             **os.environ,
-            "KUBECONFIG": str(self._kubeconfig or self.cluster.admin_kubeconfig),
+            "KUBECONFIG": str(self._muster_kubeconfig or self.cluster.admin_kubeconfig),
             "MUSTER_ACTIVE": "lease" if self._elect else "always",
             "MUSTER_NAMESPACE": NAMESPACE,
             "MUSTER_OPS_HOST": "127.0.0.1",
@@ -111,5 +117,6 @@ class Rig:
         """Scheduler, then Muster."""
         if self.scheduler is not None:
             self.scheduler.stop()
+            self.cluster.schedulers.pop(self.scheduler.name, None)  # it is not dead, it is over
         if self.process is not None:
             self.process.stop()

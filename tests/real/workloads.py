@@ -47,12 +47,20 @@ def template(
     labels: Mapping[str, str] | None = None,
     selector: Mapping[str, str] | None = None,
     gates: tuple[str, ...] = (),
+    host_port: int | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Object:
-    """A pod template: metadata and spec. `gang` sets the label, `native` the field of the native API."""
+    """A pod template: metadata and spec. `gang` sets the label, `native` the field of the native API.
+
+    `more` is anything else of the pod's spec.
+    """
     resources: Object = {"requests": {"cpu": cpu}}
     if gpus:
         resources["limits"] = {GPU: str(gpus)}
-    spec: Object = {"containers": [{"name": "main", "image": "train:1", "resources": resources}]}
+    container: Object = {"name": "main", "image": "train:1", "resources": resources}
+    if host_port is not None:
+        container["ports"] = [{"containerPort": host_port, "hostPort": host_port}]
+    spec: Object = {"containers": [container], **(more or {})}
     meta: Object = {"labels": {**(labels or {}), **({GROUP_LABEL: gang} if gang else {})}}
     if native:
         spec["schedulingGroup"] = {"podGroupName": native}
@@ -115,3 +123,29 @@ def job(namespace: str, name: str, count: int, shape: Object) -> Object:
             "template": {"metadata": shape["metadata"], "spec": spec},
         },
     }
+
+
+def near(**labels: str) -> Object:
+    """Pod affinity: only on a node where a pod with these labels is. `more=near(app="x")`."""
+    return {"affinity": {"podAffinity": _by_host(labels)}}
+
+
+def apart(**labels: str) -> Object:
+    """Pod anti-affinity: never on a node where a pod with these labels is."""
+    return {"affinity": {"podAntiAffinity": _by_host(labels)}}
+
+
+def spread(**labels: str) -> Object:
+    """A hard topology spread: the pods with these labels differ by at most one between nodes."""
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": labels},
+    }
+    return {"topologySpreadConstraints": [constraint]}
+
+
+def _by_host(labels: Mapping[str, str]) -> Object:
+    term = {"labelSelector": {"matchLabels": dict(labels)}, "topologyKey": "kubernetes.io/hostname"}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bind calls: nothing of a gang is bound before its minimum is there, and nobody waits in vain."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from app.extender.timing import Timing
+from tests.builders import GPU, PodBuilder, make_group, make_node, make_pod
+from tests.extender.world import World
+
+
+def member(name: str) -> PodBuilder:
+    return make_pod(name).gpus(1).gang("g")
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """Three members on a node of three; all filtered, none bound."""
+    made = World(
+        make_node("n1").gpus(3), make_group("g", min_member=3), member("a"), member("b"), member("c"),
+        timing=Timing(seen_seconds=0.0, hold_seconds=15, gang_seconds=100, plan_seconds=30),
+    )  # fmt: skip
+    for name in "abc":
+        assert made.filter(name, ["n1"])["NodeNames"] == ["n1"]
+    yield made
+    made.close()
+
+
+def seats(world: World) -> int:
+    return len(world.service.inventory.book)
+
+
+def reserved(world: World) -> int:
+    columns = world.service.inventory.columns
+    return columns.cell(GPU, columns.row_of["n1"])[2]  # type: ignore[index]
+
+
+def test_members_are_held_until_the_minimum_stands_at_the_barrier(world: World) -> None:
+    calls = [world.bind("a", "n1"), world.bind("b", "n1")]
+    assert [world.error(call) for call in calls] == [None, None]
+    assert world.node_of("a") is None
+
+    calls.append(world.bind("c", "n1"))
+    assert [world.error(call) for call in calls] == ["", "", ""]
+    assert [world.node_of(name) for name in "abc"] == ["n1"] * 3
+    assert seats(world) == 0, "the watch has turned the seats into usage"
+
+
+def test_a_member_deleted_while_held_is_answered_at_once_and_its_replacement_joins(world: World) -> None:
+    first, second = world.bind("a", "n1"), world.bind("b", "n1")
+    world.remove(member("a"))
+    assert "deleted" in (world.error(first) or "")
+    assert world.error(second) is None, "the others wait for the replacement"
+
+    world.put(member("d"))
+    assert world.filter("d", ["n1"])["NodeNames"] == ["n1"]
+    calls = [world.bind("c", "n1"), world.bind("d", "n1")]
+    assert [world.error(call) for call in (second, *calls)] == ["", "", ""]
+
+
+def test_the_hold_ends_when_nobody_arrives_and_nothing_stays_reserved(world: World) -> None:
+    calls = [world.bind("a", "n1"), world.bind("b", "n1")]
+    world.apply("DELETED", world.get("Pod", "c"))  # nobody is on the way any more
+    world.tick(14)
+    assert [world.error(call) for call in calls] == [None, None]
+    world.tick(3)
+    assert all("2 of 3 members came to bind in time" in (world.error(call) or "") for call in calls)
+    assert (seats(world), reserved(world)) == (0, 0)
+
+
+def test_a_member_on_its_way_keeps_the_hold_open_until_the_gangs_own_deadline(world: World) -> None:
+    calls = [world.bind("a", "n1"), world.bind("b", "n1")]
+    world.tick(60)
+    assert [world.error(call) for call in calls] == [None, None]
+    world.tick(45)
+    assert all(world.error(call) for call in calls)
+
+
+def test_schedule_timeout_seconds_of_the_pod_group_is_the_deadline(world: World) -> None:
+    world.put(make_group("g", min_member=3).timeout(20))
+    for name in "abc":
+        world.filter(name, ["n1"])
+    call = world.bind("a", "n1")
+    world.tick(19)
+    assert world.error(call) is None
+    world.tick(3)
+    assert world.error(call)
+
+
+def test_deleting_the_pod_group_answers_held_calls_at_once(world: World) -> None:
+    call = world.bind("a", "n1")
+    world.remove(make_group("g", min_member=3))
+    assert "no PodGroup" in (world.error(call) or "")
+    assert reserved(world) == 0
+
+
+def test_lowering_the_minimum_opens_the_barrier(world: World) -> None:
+    calls = [world.bind("a", "n1"), world.bind("b", "n1")]
+    world.put(make_group("g", min_member=2))
+    assert [world.error(call) for call in calls] == ["", ""]
+
+
+def test_a_node_filled_by_others_while_members_are_held_turns_them_away(world: World) -> None:
+    calls = [world.bind("a", "n1"), world.bind("b", "n1")]
+    world.put(make_pod("foreign").gpus(2).scheduler("default-scheduler").on("n1"))
+    assert all("filled by others" in (world.error(call) or "") for call in calls)
+    assert world.error(world.bind("c", "n1"))
+    assert not world.wrong
+
+
+def test_becoming_passive_answers_held_calls_and_forgets_all_plans(world: World) -> None:
+    call = world.bind("a", "n1")
+    world.active = False
+    world.tick()
+    assert world.error(call)
+    assert seats(world) == 0
+    assert "not active" in (world.error(world.bind("b", "n1")) or "")
+
+
+def test_shutdown_answers_held_calls_with_an_error(world: World) -> None:
+    call = world.bind("a", "n1")
+    world.run(world.service.stop())
+    assert "shutting down" in (world.error(call) or "")
+
+
+def test_a_lost_answer_keeps_the_seat_for_the_same_pod_which_is_retried_first(world: World) -> None:
+    world.bind("a", "n1")
+    world.bind("b", "n1")
+    world.fail_next = "before"
+    calls = world.bind("c", "n1")
+    bound = [name for name in "abc" if world.node_of(name)]
+    assert len(bound) == 2
+    left = next(name for name in "abc" if name not in bound)
+    assert reserved(world) == 1, "the seat of the one that failed"
+    assert world.filter(left, ["n1"])["NodeNames"] == ["n1"]
+    assert world.error(world.bind(left, "n1")) == "", "a gang with its minimum bound passes at once"
+    assert calls.done()
+
+
+def test_a_second_call_replaces_the_first_and_a_stray_node_is_refused(world: World) -> None:
+    first = world.bind("a", "n1")
+    second = world.bind("a", "n1")
+    assert "newer bind call" in (world.error(first) or "")
+    assert world.error(second) is None
+    assert "not known" in (world.error(world.bind("b", "n9")) or "")
+
+
+def test_a_caller_that_hangs_up_leaves_the_barrier(world: World) -> None:
+    gone = asyncio.Event()
+
+    async def call() -> bytes:
+        meta = world.get("Pod", "a")["metadata"]
+        body = b'{"PodName":"a","PodNamespace":"default","PodUID":"%s","Node":"n1"}' % meta["uid"].encode()
+        return await world.service.bind_call(body, hung_up=gone.wait)
+
+    task = world.loop.create_task(call())
+    world.idle()
+    assert len(world.service.bind.barrier) == 1
+    gone.set()
+    world.idle()
+    assert task.done()
+    assert len(world.service.bind.barrier) == 0
+    calls = [world.bind("b", "n1"), world.bind("c", "n1")]
+    assert [world.error(call) for call in calls] == [None, None], "the one that left does not count"
