@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,6 @@ from app.http.ops import ops, version
 from app.http.snapshot import snapshot
 from app.http.verbs import verbs
 from app.inventory.inventory import Inventory
-from app.kube.admitter import Admitter
-from app.kube.binder import Binder
-from app.kube.client import Api
-from app.kube.events import Reporter
-from app.kube.lease import AlwaysActive, LeaseWatch
-from app.kube.watches import Watches
 from app.settings import Settings
 from app.simulate.cluster import SnapshotCluster
 
@@ -84,6 +78,14 @@ def serve_live(settings: Settings, *, kubeconfig: Path | None, context: str | No
 
 
 async def _live(settings: Settings, kubeconfig: Path | None, context: str | None) -> None:
+    # Only here: the Kubernetes client takes most of a second to import, and a snapshot needs none of it.
+    from app.kube.admitter import Admitter
+    from app.kube.binder import Binder
+    from app.kube.client import Api
+    from app.kube.events import Reporter
+    from app.kube.lease import AlwaysActive, LeaseWatch
+    from app.kube.watches import Watches
+
     api = await Api.connect(kubeconfig=str(kubeconfig) if kubeconfig else None, context=context)
     hostname = settings.hostname or socket.gethostname()
     leadership: AlwaysActive | LeaseWatch = AlwaysActive()
@@ -105,7 +107,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
         async with _background(
-            watches.run(), leadership.run(), reporter.run(), service.run(), _freeze(watches)
+            watches.run(), leadership.run(), reporter.run(), service.run(), _freeze(watches.wait_synced)
         ):
             yield
             await service.stop()
@@ -122,9 +124,9 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
     await _serve(running(), serving)
 
 
-async def _freeze(watches: Watches) -> None:
+async def _freeze(synced: Callable[[], Awaitable[None]]) -> None:
     """What the first lists brought lives long: keep the garbage collector from walking it again and again."""
-    await watches.wait_synced()
+    await synced()
     gc.collect()
     gc.freeze()
 

@@ -24,6 +24,7 @@ class Reason(Enum):
     FOREIGN_GATE = ("ForeignGate", "gang {gang} has {have} of {need} members ready: {subject}")
     NEVER_FITS = ("NeverFits", "gang {gang} can never fit: {subject}")
     BUSY = ("Busy", "gang {gang} has seats for {have} of {need} members: {subject}")
+    SURPLUS = ("Surplus", "gang {gang} has its minimum and runs; this further member waits: {subject}")
     BEHIND = ("Behind", "gang {gang} waits behind gang {subject}")
     BACKOFF = ("Backoff", "gang {gang} waits before its next try: {subject}")
     NOT_OFFERED = ("NotOffered", "gang {gang} has no seat on the nodes that kube-scheduler offers")

@@ -55,6 +55,14 @@ def blocker(inventory: Inventory, demand: Demand, found: Refusal) -> Refusal:
     )
 
 
+def surplus(refusal: Refusal) -> Refusal:
+    """The same blocker, told to a member beyond the minimum of a gang that runs."""
+    subject = refusal.text.partition(": ")[2] or refusal.text
+    return Refusal(
+        reason=Reason.SURPLUS, gang=refusal.gang, have=refusal.have, need=refusal.need, subject=subject
+    )
+
+
 def _never_fits(inventory: Inventory, demand: Demand) -> Refusal | None:
     empty = inventory.view_when_empty()
     verdict = plan(empty, demand)

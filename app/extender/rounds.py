@@ -14,36 +14,23 @@ from collections.abc import Callable
 import msgspec
 
 from app.domain.ids import GangApi, GangKey, PodUid
-from app.domain.plan import Demand, Member, Plan
+from app.domain.plan import Demand, Member, Plan, Seat
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
-from app.explain.blocker import blocker, unplannable
+from app.explain.blocker import blocker, surplus, unplannable
 from app.extender.admission import Admission
 from app.extender.ports import Leadership
+from app.extender.standing import Standing
 from app.extender.timing import Timing
 from app.inventory.gangs import Gang, RollCall
 from app.inventory.inventory import Inventory, Touched
-from app.inventory.reservations import Booking, Phase
+from app.inventory.reservations import VACANT, Booking, Phase
 from app.planner.plan import plan
 
 Signature = tuple[object, ...]
 
 MOST_MISSES = 8
 """Full offers in a row without a node for a seated member, before its gang's plan is given up."""
-
-
-class Standing(msgspec.Struct):
-    """What is remembered of a gang between rounds. Losing it costs time, never correctness."""
-
-    refusal: Refusal | None = None
-    demand: Demand | None = None
-    basis: tuple[object, ...] = ()
-    exact: bool = False
-    failures: int = 0
-    misses: int = 0
-    retry_at: float = 0.0
-    progress_at: float = 0.0
-    called: bool = False
 
 
 class Rounds:
@@ -76,6 +63,8 @@ class Rounds:
     def changed(self, touched: Touched) -> None:
         """Take note of a batch that the inventory has applied, and give back seats that no longer hold."""
         self._dirty = True
+        for booking in touched.released:
+            self._keep_vacancy(booking)
         for before, after in touched.pods:
             self._check_shape(before, after)
             self._admission.observed(before, after)
@@ -94,6 +83,21 @@ class Rounds:
         if before.template != after.template or (after.gang != booking.gang and not _was_single(booking)):
             why = Refusal(reason=Reason.DISPLACED, gang=booking.gang, subject=f"pod {after.name} was changed")
             self._lose(booking, why)
+
+    def _keep_vacancy(self, booking: Booking) -> None:
+        """The seat of a member that went stays for its replacement, if others of the gang are bound and wait
+        for it: half a gang computes nothing."""
+        gang = self._inventory.gangs.get(booking.gang) if booking.gang is not None else None
+        if gang is not None and gang.defined and gang.roll.wounded:
+            seat = Seat(uid=PodUid(VACANT + booking.uid), node=booking.node, template=booking.template)
+            self._inventory.reserve(Plan(gang=gang.key, seats=(seat,)), extend=booking.plan)
+            self._stand(gang.key).progress_at = self._clock()
+
+    def _fill_vacancies(self, gang: Gang) -> None:
+        """The gang is planned now: what was kept for it is free for it."""
+        for booking in self._inventory.book.of(gang.key):
+            if booking.vacant:
+                self._inventory.release(booking.uid)
 
     def _check_row(self, row: int) -> None:
         """A node that is overdrawn, gone, cordoned or tainted cannot keep its seats."""
@@ -146,11 +150,9 @@ class Rounds:
         self._lacking.add(key)
         self._dirty = True
         standing = self._stand(key)
-        standing.refusal, standing.basis, standing.exact = refusal, (), True
+        standing.blocked(refusal)
         if penalty:
-            standing.failures += 1
-            pause = self._timing.backoff_seconds * 2.0 ** min(standing.failures - 1, 10)
-            standing.retry_at = self._clock() + min(pause, self._timing.backoff_most_seconds)
+            standing.failed(self._clock(), self._timing)
         self.dropped([booking.uid for booking in lost], refusal)
 
     # -- the round
@@ -196,10 +198,11 @@ class Rounds:
         standing = self._stand(gang.key)
         blocked = unplannable(gang)
         if blocked is not None:
-            standing.refusal, standing.exact, standing.demand = blocked, True, None
+            standing.blocked(blocked)
             return
         if standing.retry_at > self._clock() or not self._in_play(gang, standing):
             return
+        self._fill_vacancies(gang)
         demand = self._demand(gang)
         names = sorted({name for member in demand.members for name, _ in member.template.requests})
         basis = (gang.version, demand.need, len(demand.members), self._inventory.columns.generations(names))
@@ -249,15 +252,13 @@ class Rounds:
     def _seat(self, gang: Gang, verdict: Plan) -> None:
         existing = self._inventory.book.of(gang.key)
         bookings = self._inventory.reserve(verdict, extend=existing[0].plan if existing else None)
-        standing = self._stand(gang.key)
-        standing.refusal, standing.basis, standing.progress_at = None, (), self._clock()
+        self._stand(gang.key).seated(self._clock())
         self._admission.admit(bookings)
 
     def _refuse(
         self, standing: Standing, refusal: Refusal, demand: Demand, basis: tuple[object, ...]
     ) -> None:
-        standing.refusal = msgspec.structs.replace(refusal, gang=demand.gang)
-        standing.demand, standing.basis, standing.exact = demand, basis, False
+        standing.refused(refusal, demand, basis)
         pod = self._inventory.pods.get(demand.members[0].uid)
         if demand.gang.api is GangApi.SINGLE and pod is not None and self._would_preempt(pod):
             self._admission.release_gate(pod)
@@ -282,10 +283,16 @@ class Rounds:
             return Refusal(reason=Reason.PENDING, gang=key)
         if standing.retry_at > self._clock() and standing.refusal.reason is not Reason.BACKOFF:
             return Refusal(reason=Reason.BACKOFF, gang=key, subject=standing.refusal.text)
-        if not standing.exact and standing.demand is not None:
-            standing.refusal = blocker(self._inventory, standing.demand, standing.refusal)
-            standing.exact = True
-        return standing.refusal
+        if (
+            standing.demand is not None
+            and standing.found is not None
+            and standing.diagnosis_due(self._clock())
+        ):
+            gang = self._inventory.gangs.get(key)
+            exact = blocker(self._inventory, standing.demand, standing.found)
+            runs = gang is not None and gang.key.api is not GangApi.SINGLE and not gang.roll.missing
+            standing.diagnosed(surplus(exact) if runs else exact, self._clock())
+        return standing.refusal or Refusal(reason=Reason.PENDING, gang=key)
 
     def call(self, key: GangKey) -> None:
         """kube-scheduler asks about a member that has no seat: from now on its gang is planned."""
@@ -332,7 +339,8 @@ class Rounds:
         now = self._clock()
         for key in self._inventory.book.gangs():
             bookings = self._inventory.book.of(key)
-            if any(b.phase >= Phase.HELD for b in bookings) or self._wounded(key):
+            vacant = all(booking.vacant for booking in bookings)
+            if any(b.phase >= Phase.HELD for b in bookings) or (self._wounded(key) and not vacant):
                 continue
             if now - self._stand(key).progress_at > self._patience(bookings):
                 self.give_up(key, self._lapsed(key), penalty=True)
@@ -362,9 +370,12 @@ class Rounds:
         return self._timing.gang_seconds if slow else self._timing.plan_seconds
 
     def _stand(self, key: GangKey) -> Standing:
+        gang = self._inventory.gangs.get(key)
+        group = gang.group.uid if gang is not None and gang.group is not None else ""
         standing = self._standing.get(key)
-        if standing is None:
-            standing = self._standing[key] = Standing()
+        if standing is None or (group and standing.group not in ("", group)):
+            standing = self._standing[key] = Standing()  # a PodGroup that was created again starts afresh
+        standing.group = group or standing.group
         return standing
 
 

@@ -35,11 +35,13 @@ ADMISSION_FAILURE = "UnexpectedAdmissionError"
 
 
 class Touched(msgspec.Struct):
-    """What a batch of changes concerned. `pods` holds (before, after) of each pod, None where absent."""
+    """What a batch of changes concerned. `pods` holds (before, after) of each pod, None where absent;
+    `released` are the seats of pods that went before they were bound."""
 
     gangs: set[GangKey] = msgspec.field(default_factory=set)
     rows: set[int] = msgspec.field(default_factory=set)
     pods: list[tuple[Pod | None, Pod | None]] = msgspec.field(default_factory=list)
+    released: list[Booking] = msgspec.field(default_factory=list)
 
 
 class Inventory:
@@ -106,15 +108,15 @@ class Inventory:
                 self.gangs.drop(before)
         if nominated is not None and _blocks_less(nominated, after):
             self._freed(nominated.template)
-        if after is None:
-            self.release(before.uid)
+        if after is None and (booking := self.release(before.uid)) is not None:
+            touched.released.append(booking)
 
     def _enter(self, before: Pod | None, after: Pod, touched: Touched) -> None:
         self.pods[after.uid] = after
         if after.failure == ADMISSION_FAILURE and after.node is not None:
             self.bad_starts[after.node] += 1
         if after.node is not None or not after.alive:
-            self._confirm(after)
+            self._confirm(after, touched)
         elif after.nominated is not None:
             self._nominated[after.uid] = after
             self._row(after.nominated)
@@ -125,12 +127,14 @@ class Inventory:
             elif after.node is None:
                 self.gangs.refresh(after)
 
-    def _confirm(self, pod: Pod) -> None:
+    def _confirm(self, pod: Pod, touched: Touched) -> None:
         """The pod is on a node, or will never be: its seat has become usage, or nothing."""
         booking = self.book.remove(pod.uid)
         if booking is not None:
             as_planned = pod.node == booking.node and not pod.finished
             self.columns.unreserve(booking.row, booking.template.requests, improves=not as_planned)
+            if pod.node is None:
+                touched.released.append(booking)
 
     def _node(self, node: Node, *, gone: bool, touched: Touched) -> None:
         row = self._row(node.name)

@@ -36,6 +36,10 @@ class Phase(IntEnum):
     POSTED = 3
 
 
+VACANT = "vacant:"
+"""Prefix of the UID under which a seat is kept for the replacement of a member that went."""
+
+
 class Booking(msgspec.Struct):
     """A reserved seat. `gang` is None for an ordinary pod whose binding is under way.
 
@@ -50,6 +54,11 @@ class Booking(msgspec.Struct):
     gang: GangKey | None = None
     phase: Phase = Phase.RESERVED
     nominated: bool = False
+
+    @property
+    def vacant(self) -> bool:
+        """Whether it waits for a replacement rather than for a pod that exists."""
+        return self.uid.startswith(VACANT)
 
     @property
     def seat(self) -> Seat:

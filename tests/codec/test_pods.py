@@ -248,6 +248,14 @@ def test_one_decoder_does_not_confuse_one_shape_with_another(change: PodBuilder)
     assert decoder.pod(change.json()).template is changed.template
 
 
+def test_nor_an_init_container_with_a_sidecar_of_the_same_size() -> None:
+    decoder = ObjectDecoder()
+    pod = make_pod("p").cpu("1")
+    once, always = pod.init({"cpu": "1"}), pod.sidecar({"cpu": "1"})
+    found = [dict(decoder.pod(each.json()).template.requests)["cpu"] for each in (once, always)]
+    assert found == [1000, 2000]
+
+
 @pytest.mark.parametrize(
     ("raw", "said"),
     [

@@ -516,6 +516,22 @@ def test_apply_tells_what_it_touched() -> None:
     assert change[1] is None
 
 
+@pytest.mark.parametrize(
+    ("change", "released"),
+    [
+        pytest.param(gone(MEMBER), ["uid-m"], id="of a pod that is gone"),
+        pytest.param(seen(MEMBER.deleting()), ["uid-m"], id="of a pod that is being deleted"),
+        pytest.param(seen(MEMBER.on("n1")), [], id="not of a pod that was bound"),
+        pytest.param(seen(POD), [], id="not of a pod that came"),
+    ],
+)
+def test_apply_tells_which_seats_were_given_back(change: object, released: list[str]) -> None:
+    inventory = inventory_of(NODE, MEMBER)
+    reserve(inventory, seat(MEMBER))
+    touched = inventory.apply([change])  # type: ignore[list-item]
+    assert [booking.uid for booking in touched.released] == released
+
+
 def test_starts_that_failed_for_want_of_a_device_are_counted_by_node() -> None:
     bad = POD.on("n1").phase("Failed", reason="UnexpectedAdmissionError")
     inventory = inventory_of(NODE, POD.on("n1"), bad, bad.named("q").phase("Failed", reason="Evicted"))

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rounds remember of a gang from one to the next. Losing it costs time, never correctness."""
+
+from __future__ import annotations
+
+import msgspec
+
+from app.domain.plan import Demand
+from app.domain.reasons import Refusal
+from app.extender.timing import Timing
+
+DIAGNOSIS_SECONDS = 3.0
+"""How long the sentence that names a blocker stands before it is asked for again."""
+
+
+class Standing(msgspec.Struct):
+    """`basis` is what the refusal rests on: as long as it is the same, so is the verdict.
+
+    `exact` tells that the refusal needs no diagnosis; `found` is the planner's own refusal behind one that
+    was diagnosed at `diagnosed_at`. `group` is the UID of the PodGroup all this is about.
+    """
+
+    group: str = ""
+    refusal: Refusal | None = None
+    found: Refusal | None = None
+    demand: Demand | None = None
+    basis: tuple[object, ...] = ()
+    exact: bool = False
+    diagnosed_at: float = 0.0
+    failures: int = 0
+    misses: int = 0
+    retry_at: float = 0.0
+    progress_at: float = 0.0
+    called: bool = False
+
+    def blocked(self, refusal: Refusal) -> None:
+        """Cannot be planned, whatever is free."""
+        self.refusal, self.exact, self.demand, self.basis = refusal, True, None, ()
+
+    def refused(self, found: Refusal, demand: Demand, basis: tuple[object, ...]) -> None:
+        """The planner found no seats."""
+        self.refusal = self.found = msgspec.structs.replace(found, gang=demand.gang)
+        self.demand, self.basis, self.exact = demand, basis, False
+
+    def seated(self, now: float) -> None:
+        """Seats were reserved."""
+        self.refusal, self.basis, self.progress_at = None, (), now
+
+    def diagnosis_due(self, now: float) -> bool:
+        """Whether the refusal should be made exact (again): what blocks a gang changes while it waits."""
+        return self.demand is not None and not (self.exact and now - self.diagnosed_at < DIAGNOSIS_SECONDS)
+
+    def diagnosed(self, refusal: Refusal, now: float) -> None:
+        """The blocker is named."""
+        self.refusal, self.exact, self.diagnosed_at = refusal, True, now
+
+    def failed(self, now: float, timing: Timing) -> None:
+        """A plan came to nothing: pause, longer each time in a row."""
+        self.failures += 1
+        pause = timing.backoff_seconds * 2.0 ** min(self.failures - 1, 10)
+        self.retry_at = now + min(pause, timing.backoff_most_seconds)
