@@ -25,6 +25,14 @@ class _Filter(Struct, rename="lower", gc=False):
     nodenames: Raw = Raw(b"")
 
 
+class _GoFilter(Struct, rename={"pod": "Pod", "nodes": "Nodes", "nodenames": "NodeNames"}, gc=False):
+    """The same with Go's own keys, which is what every scheduler of today sends."""
+
+    pod: Raw = Raw(b"")
+    nodes: Raw = Raw(b"")
+    nodenames: Raw = Raw(b"")
+
+
 class _NodeItems(Struct, gc=False):
     items: list[Raw] | None = None
 
@@ -88,14 +96,19 @@ class FilterAnswer(Struct, gc=False):
     error: str = ""
 
 
+_GO_FILTER = msgspec.json.Decoder(_GoFilter)
+_NAMES = msgspec.json.Decoder(list[str])
+
+
 def nodes_args(body: bytes) -> NodesArgs:
     """Body of filter or prioritize."""
-    args = _decode(body, _Filter)
+    args = _filter_body(body)
     pod = _required(args.pod, "Pod")
     if _present(args.nodenames):
-        offered = _strings(args.nodenames)
-        names = list(dict.fromkeys(offered))
-        return NodesArgs(pod, names, bytes(args.nodenames) if len(names) == len(offered) else None, None)
+        names = _strings(args.nodenames)
+        if len(set(names)) < len(names):
+            return NodesArgs(pod, list(dict.fromkeys(names)), None, None)
+        return NodesArgs(pod, names, bytes(args.nodenames), None)
     if not _present(args.nodes):
         raise InputError("neither Nodes nor NodeNames is set", field="NodeNames")
     nodes = _full_nodes(args.nodes)
@@ -170,6 +183,16 @@ def _names_bytes(answer: FilterAnswer, args: NodesArgs | None) -> bytes:
     return orjson.dumps(answer.names or [])
 
 
+def _filter_body(body: bytes) -> _Filter | _GoFilter:
+    try:
+        args = _GO_FILTER.decode(body)
+        if _present(args.pod) and (_present(args.nodenames) or _present(args.nodes)):
+            return args
+    except UNUSABLE:
+        pass  # the slow way says what is wrong
+    return _decode(body, _Filter)
+
+
 def _decode(body: bytes, kind: type[T]) -> T:
     """Keys in any case: Go's are tried by folding the top level once."""
     try:
@@ -194,7 +217,7 @@ def _required(raw: Raw, field: str) -> bytes:
 
 def _strings(raw: Raw) -> list[str]:
     try:
-        return msgspec.json.decode(raw, type=list[str])
+        return _NAMES.decode(raw)
     except UNUSABLE as error:
         raise InputError(str(error), field="NodeNames") from None
 

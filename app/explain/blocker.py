@@ -102,7 +102,7 @@ def _ahead(inventory: Inventory, demand: Demand) -> str:
         (booking.plan, str(booking.gang))
         for row in rows
         for booking in inventory.book.on(row)
-        if booking.gang
+        if booking.gang and booking.gang != demand.gang
     )
     return holders[0][1] if holders else ""
 

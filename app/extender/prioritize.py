@@ -7,9 +7,12 @@ Only scores; never refuses. kube-scheduler reads a missing node as 0, so only hi
 
 from __future__ import annotations
 
+import numpy as np
+
 from app.domain.ids import NodeName
 from app.domain.pod import Pod
 from app.domain.resources import WHOLE_GPU_NODE, is_device
+from app.inventory.columns import Matrix
 from app.inventory.inventory import Inventory
 
 BEST = 10
@@ -19,32 +22,37 @@ BAD_STARTS = 3
 
 def prioritize(inventory: Inventory, pod: Pod, names: list[str]) -> dict[str, int]:
     """Node → score 1 to 10, for offered nodes that score at all."""
+    row_of = inventory.columns.row_of
+    known = [name for name in names if name in row_of]
+    rows = np.fromiter((row_of[NodeName(name)] for name in known), np.intp, len(known))
     devices = [name for name, _ in pod.template.requests if is_device(name)]
-    score = _pack if devices else _steer
-    scores = {}
-    for name in names:
-        row = inventory.columns.row_of.get(NodeName(name))
-        if row is None or inventory.bad_starts[NodeName(name)] >= BAD_STARTS:
-            continue
-        value = score(inventory, row, devices)
-        if value > 0:
-            scores[name] = value
+    scores = _pack(inventory, rows, devices) if devices else _steer(inventory, rows)
+    for name, failed in inventory.bad_starts.items():
+        if failed >= BAD_STARTS:
+            scores[rows == row_of[name]] = 0
+    return {name: score for name, score in zip(known, scores.tolist(), strict=True) if score > 0}
+
+
+def _pack(inventory: Inventory, rows: Matrix, devices: list[str]) -> Matrix:
+    """9 for the node with least left, down to 2; 1 for a large node that is still whole."""
+    columns = inventory.columns
+    total = np.zeros(len(rows), np.int64)
+    free = np.zeros(len(rows), np.int64)
+    for name in devices:
+        allocatable = columns.allocatable(name)[rows]
+        total += allocatable
+        free += allocatable - columns.used(name)[rows] - columns.reserved(name)[rows]
+    used = 1 - np.maximum(free, 0) / np.maximum(total, 1)
+    scores = 2 + np.rint(7 * used).astype(np.int64)
+    scores[(total >= WHOLE_GPU_NODE) & (free >= total)] = 1
     return scores
 
 
-def _pack(inventory: Inventory, row: int, devices: list[str]) -> int:
-    """9 for the node with least left, down to 2; 1 for a large node that is still whole."""
-    total = free = 0
-    for name in devices:
-        allocatable, used, reserved = inventory.columns.cell(name, row)
-        total += allocatable
-        free += allocatable - used - reserved
-    if total >= WHOLE_GPU_NODE and free >= total:
-        return 1
-    return 2 + round(7 * (1 - max(0, free) / max(total, 1)))
-
-
-def _steer(inventory: Inventory, row: int, devices: list[str]) -> int:
+def _steer(inventory: Inventory, rows: Matrix) -> Matrix:
+    """10 for a node without any device, 0 for the others."""
     columns = inventory.columns
-    has = any(columns.cell(name, row)[0] > 0 for name in columns.column_of if is_device(name))
-    return 0 if has else BEST
+    scores = np.full(len(rows), BEST, np.int64)
+    for name in columns.column_of:
+        if is_device(name):
+            scores[columns.allocatable(name)[rows] > 0] = 0
+    return scores

@@ -237,6 +237,12 @@ def test_an_ordinary_pod_being_bound_is_no_gang_to_wait_behind() -> None:
     assert why(inventory, demand(A, B)).reason is Reason.BUSY
 
 
+def test_a_gang_does_not_wait_behind_itself() -> None:
+    inventory = inventory_of(*EIGHT, make_pod("q").gpus(8).on("n1"))
+    reserve(inventory, demand(A))
+    assert why(inventory, demand(B)).reason is Reason.BUSY
+
+
 # -- busy
 
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast Muster is, measured on the machine at hand."""
