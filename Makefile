@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit real controlplane format lock clean
+.PHONY: help demo test check unit real bench controlplane format lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -28,9 +28,10 @@ demo: $(STAMP)  ## see gangs placed, offline, in seconds
 test: check unit real  ## everything: lint, types, unit tests, tests on the real control plane
 
 check: $(STAMP)  ## format, lint, types, layers, manifests
-	$(BIN)/ruff format --check app tests
-	$(BIN)/ruff check app tests
+	$(BIN)/ruff format --check app tests loadtests
+	$(BIN)/ruff check app tests loadtests
 	$(BIN)/mypy
+	$(BIN)/mypy tests loadtests
 	$(BIN)/lint-imports
 	$(BIN)/yamllint -s deploy examples
 
@@ -43,9 +44,13 @@ controlplane: $(STAMP)  ## build etcd, kube-apiserver, kube-scheduler and kwok i
 real: controlplane  ## tests on a real kube-apiserver and kube-scheduler
 	$(BIN)/python -m pytest -m real
 
+bench: controlplane  ## figures on this machine: in process, and on the real scheduler
+	$(BIN)/python -m loadtests.inprocess
+	$(BIN)/python -m loadtests.wake
+
 format: $(STAMP)  ## rewrite the code's layout
-	$(BIN)/ruff format app tests
-	$(BIN)/ruff check --fix app tests
+	$(BIN)/ruff format app tests loadtests
+	$(BIN)/ruff check --fix app tests loadtests
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-emit-index-url \
   --custom-compile-command "make lock" pyproject.toml

@@ -171,6 +171,8 @@ class Rounds:
         gangs = []
         for key in list(self._lacking):
             gang = self._inventory.gangs.get(key)
+            if gang is None and self._inventory.book.of(key):
+                continue  # a gang of one whose gate is lifted: its seat still stands, and may lapse
             if gang is None:
                 self._standing.pop(key, None)
             if gang is None or not self._lacks(gang):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import orjson
@@ -15,7 +15,6 @@ from app.domain.reasons import Reason
 from app.extender.timing import Timing
 from tests.builders import (
     GPU,
-    Builder,
     PodBuilder,
     filter_body,
     full_filter_body,
@@ -23,33 +22,11 @@ from tests.builders import (
     make_node,
     make_pod,
 )
+from tests.extender.conftest import Make, seats
 from tests.extender.world import World
-
-Make = Callable[..., World]
-
-
-@pytest.fixture
-def make() -> Iterator[Make]:
-    """Worlds, closed at the end."""
-    made: list[World] = []
-
-    def one(*objects: Builder, timing: Timing | None = None, lag: bool = False) -> World:
-        made.append(World(*objects, timing=timing, lag=lag))
-        return made[-1]
-
-    yield one
-    for world in made:
-        world.close()
-
 
 def member(name: str, gpus: int = 1) -> PodBuilder:
     return make_pod(name).gpus(gpus).gang("g")
-
-
-def seats(world: World) -> dict[str, str]:
-    """Pod name → node of every seat."""
-    pods = world.service.inventory.pods
-    return {pods[booking.uid].name: str(booking.node) for booking in world.service.inventory.book}
 
 
 @contextmanager

@@ -396,6 +396,14 @@ def test_a_nomination_ends(after: object) -> None:
     assert generation(inventory) > before
 
 
+def test_a_nominated_pod_of_less_priority_than_before_gives_way_to_more() -> None:
+    inventory = inventory_of(NODE, POD.nominated("n1").priority(5))
+    before = generation(inventory)
+    inventory.apply([seen(POD.nominated("n1").priority(4))])
+    assert (free(inventory, priority=5), free(inventory, priority=4)) == (8, 5)
+    assert generation(inventory) > before
+
+
 def test_a_nominated_pod_that_binds_where_it_was_nominated_frees_nothing() -> None:
     inventory = inventory_of(NODE, POD.nominated("n1"))
     before = generation(inventory)
