@@ -50,6 +50,7 @@ class Admission:
         self._refused: dict[PodUid, float] = {}
         self._nominations: dict[PodUid, int] = {}
         self._busy: set[PodUid] = set()
+        self._clearing: set[PodUid] = set()
         self.stuck: set[PodUid] = set()
         """Seats that nominations do not help; the rounds give their plans up."""
 
@@ -88,13 +89,14 @@ class Admission:
             self._due.pop(booking.uid, None)
             self._nominations.pop(booking.uid, None)
             pod = self._inventory.pods.get(booking.uid)
-            if pod is not None and pod.node is None and booking.nominated:
+            if pod is not None and pod.node is None and (booking.nominated or pod.nominated_by_us):
                 self._spawn(self._clear(pod))
 
     def sweep(self) -> None:
-        """Clear what a former life of this process nominated and nobody holds a seat for."""
+        """Clear what we, or a former life of this process, nominated and nobody holds a seat for."""
         for pod in self._inventory.foreign_nominations():
-            if pod.nominated_by_us and pod.scheduler == self._inventory.scheduler:
+            ours = pod.nominated_by_us and pod.scheduler == self._inventory.scheduler
+            if ours and pod.uid not in self._clearing:
                 self._spawn(self._clear(pod))
 
     def observed(self, before: Pod | None, after: Pod | None) -> None:
@@ -182,9 +184,13 @@ class Admission:
             self.stuck.add(pod.uid)
 
     async def _clear(self, pod: Pod) -> None:
-        async with self._slots:
-            if self._inventory.book.get(pod.uid) is None and self._leadership.active:
-                await self._admitter.nominate(ref(pod), None)
+        self._clearing.add(pod.uid)
+        try:
+            async with self._slots:
+                if self._inventory.book.get(pod.uid) is None and self._leadership.active:
+                    await self._admitter.nominate(ref(pod), None)
+        finally:
+            self._clearing.discard(pod.uid)
 
     def _forget(self, uid: PodUid) -> None:
         for table in (self._due, self._refused, self._nominations):

@@ -50,7 +50,8 @@ def _harm(inventory: Inventory, uids: list[str]) -> int:
         if gang_now is None:
             continue
         standing = len(gang_now.roll.bound) + _on_the_way(inventory, key)
-        if standing - count + gang_now.roll.succeeded >= gang_now.roll.minimum:
+        left = standing - count
+        if left > 0 and left + gang_now.roll.succeeded >= gang_now.roll.minimum:
             continue
         worst = max(worst, 1 if count >= standing else 2)
     return worst

@@ -14,20 +14,19 @@ from collections.abc import Callable
 import msgspec
 
 from app.domain.ids import GangApi, GangKey, PodUid
-from app.domain.plan import Demand, Member, Plan, Seat
+from app.domain.plan import Plan, Seat
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.explain.blocker import blocker, surplus, unplannable
 from app.extender.admission import Admission
+from app.extender.claims import Claim, Signature, claim_of
 from app.extender.ports import Leadership
 from app.extender.standing import Standing
 from app.extender.timing import Timing
-from app.inventory.gangs import Gang, RollCall
+from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory, Touched
 from app.inventory.reservations import VACANT, Booking, Phase
 from app.planner.plan import plan
-
-Signature = tuple[object, ...]
 
 MOST_MISSES = 8
 """Full offers in a row without a node for a seated member, before its gang's plan is given up."""
@@ -163,76 +162,65 @@ class Rounds:
             return
         self._dirty = False
         refused: dict[Signature, Refusal] = {}
-        for gang in self._in_order():
-            self._consider(gang, refused)
+        for gang, claim in self._in_order():
+            self._consider(gang, claim, refused)
         self._recovering = False
 
-    def _in_order(self) -> list[Gang]:
-        gangs = []
+    def _in_order(self) -> list[tuple[Gang, Claim]]:
+        found = []
         for key in list(self._lacking):
             gang = self._inventory.gangs.get(key)
-            if gang is None and self._inventory.book.of(key):
+            if gang is None and self._inventory.book.count(key):
                 continue  # a gang of one whose gate is lifted: its seat still stands, and may lapse
             if gang is None:
                 self._standing.pop(key, None)
-            if gang is None or not self._lacks(gang):
+            claim = self._claim(gang) if gang is not None else None
+            if gang is None or claim is None or not claim.stands:
                 self._lacking.discard(key)
             else:
-                gangs.append(gang)
-        return sorted(gangs, key=self._rank)
+                found.append((gang, claim))
+        if self._recovering:
+            return sorted(found, key=lambda item: (item[1].rank[0], _all_gated(item[0]), item[1].rank))
+        return sorted(found, key=lambda item: item[1].rank)
 
-    def _rank(self, gang: Gang) -> tuple[object, ...]:
-        roll = gang.roll
-        lifted = self._recovering and any(not pod.gated for pod in roll.ready)
-        seated = bool(self._inventory.book.of(gang.key))
-        return (not (roll.wounded or seated), not lifted, -roll.priority, roll.created, gang.key)
-
-    def _lacks(self, gang: Gang) -> bool:
-        """Whether a member could be given a seat, or only gates of others keep one from it."""
-        if self._unseated(gang.roll):
-            return True
-        return bool(gang.roll.gated_by_others) and unplannable(gang) is not None
-
-    def _unseated(self, roll: RollCall) -> list[Pod]:
-        return [pod for pod in roll.ready if self._inventory.book.get(pod.uid) is None]
-
-    def _consider(self, gang: Gang, refused: dict[Signature, Refusal]) -> None:
+    def _claim(self, gang: Gang) -> Claim:
         standing = self._stand(gang.key)
-        blocked = unplannable(gang)
-        if blocked is not None:
-            standing.blocked(blocked)
+        standing.claim = claim_of(gang, self._inventory, standing.claim)
+        return standing.claim
+
+    def _consider(self, gang: Gang, claim: Claim, refused: dict[Signature, Refusal]) -> None:
+        standing = self._stand(gang.key)
+        if claim.blocked is not None:
+            if standing.refusal is not claim.blocked:
+                standing.blocked(claim.blocked)
+            return
+        if standing.refusal is not None and standing.basis == self._basis(claim):
             return
         if standing.retry_at > self._clock() or not self._in_play(gang, standing):
             return
         self._fill_vacancies(gang)
-        demand = self._demand(gang)
-        names = sorted({name for member in demand.members for name, _ in member.template.requests})
-        basis = (gang.version, demand.need, len(demand.members), self._inventory.columns.generations(names))
-        if standing.refusal is not None and standing.basis == basis:
-            return
-        signature = _signature(demand)
-        verdict: Plan | Refusal | None = refused.get(signature)
+        claim = self._claim(gang)
+        assert claim.demand is not None, "a claim without members does not stand"
+        verdict: Plan | Refusal | None = refused.get(claim.signature)
         if verdict is None:
-            verdict = plan(self._inventory.view(priority=demand.priority, gang=gang.key), demand)
-        if isinstance(verdict, Refusal):
-            refused.setdefault(signature, verdict)
-            if not self._replan(gang):
-                self._refuse(standing, verdict, demand, basis)
+            view = self._inventory.view(priority=claim.demand.priority, gang=gang.key)
+            verdict = plan(view, claim.demand)
+        if isinstance(verdict, Plan):
+            self._seat(gang, verdict)
             return
-        self._seat(gang, verdict)
+        refused.setdefault(claim.signature, verdict)
+        if not self._replan(gang):
+            self._refuse(standing, verdict, claim)
+
+    def _basis(self, claim: Claim) -> tuple[object, ...]:
+        """What a refusal rests on."""
+        return (claim.version, claim.seats, self._inventory.columns.generations(claim.names))
 
     def _in_play(self, gang: Gang, standing: Standing) -> bool:
         """Pods without our gate are in kube-scheduler's own queue: until it has tried one of them, nothing is
         set aside for their gang, or other pods would wait for pods that nobody looks at."""
         roll = gang.roll
         return standing.called or roll.wounded or any(pod.gated or pod.outcome for pod in roll.ready)
-
-    def _demand(self, gang: Gang) -> Demand:
-        roll = gang.roll
-        seated = len(self._inventory.book.of(gang.key))
-        members = tuple(Member(uid=pod.uid, template=pod.template) for pod in self._unseated(roll))
-        need = max(1, roll.missing - seated)
-        return Demand(gang=gang.key, members=members, need=min(need, len(members)), priority=roll.priority)
 
     def _replan(self, gang: Gang) -> bool:
         """The seats a gang has already may be in the way of the rest: plan it anew if none is in use yet."""
@@ -241,7 +229,9 @@ class Rounds:
             return False
         for booking in old:
             self._inventory.release(booking.uid)
-        verdict = plan(self._inventory.view(priority=gang.roll.priority, gang=gang.key), self._demand(gang))
+        demand = self._claim(gang).demand
+        view = self._inventory.view(priority=gang.roll.priority, gang=gang.key)
+        verdict = plan(view, demand) if demand is not None else None
         if isinstance(verdict, Plan):
             self._admission.withdraw(old)
             self._seat(gang, verdict)
@@ -257,10 +247,10 @@ class Rounds:
         self._stand(gang.key).seated(self._clock())
         self._admission.admit(bookings)
 
-    def _refuse(
-        self, standing: Standing, refusal: Refusal, demand: Demand, basis: tuple[object, ...]
-    ) -> None:
-        standing.refused(refusal, demand, basis)
+    def _refuse(self, standing: Standing, refusal: Refusal, claim: Claim) -> None:
+        assert claim.demand is not None, "only a demand is refused"
+        demand = claim.demand
+        standing.refused(refusal, demand, self._basis(claim))
         pod = self._inventory.pods.get(demand.members[0].uid)
         if demand.gang.api is GangApi.SINGLE and pod is not None and self._would_preempt(pod):
             self._admission.release_gate(pod)
@@ -386,8 +376,6 @@ def _was_single(booking: Booking) -> bool:
     return booking.gang is None or booking.gang.api is GangApi.SINGLE
 
 
-def _signature(demand: Demand) -> Signature:
-    templates: dict[object, int] = {}
-    for member in demand.members:
-        templates[member.template] = templates.get(member.template, 0) + 1
-    return (demand.need, demand.priority, frozenset(templates.items()))
+def _all_gated(gang: Gang) -> bool:
+    """Whether no gate of the gang was lifted yet."""
+    return all(pod.gated for pod in gang.roll.ready)

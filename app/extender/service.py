@@ -152,6 +152,7 @@ class Service:
         self.rounds.run()
         if self._clock() >= self._next_narration:
             self._next_narration = self._clock() + NARRATE_SECONDS
+            self.admission.sweep()  # a nomination without a seat keeps GPUs from everybody
             self.narrator.tick()
 
     def _follow_leadership(self) -> None:

@@ -7,6 +7,7 @@ import msgspec
 
 from app.domain.plan import Demand
 from app.domain.reasons import Refusal
+from app.extender.claims import Claim
 from app.extender.timing import Timing
 
 DIAGNOSIS_SECONDS = 3.0
@@ -23,6 +24,7 @@ class Standing(msgspec.Struct):
     group: str = ""
     refusal: Refusal | None = None
     found: Refusal | None = None
+    claim: Claim | None = None
     demand: Demand | None = None
     basis: tuple[object, ...] = ()
     exact: bool = False

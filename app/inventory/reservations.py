@@ -88,6 +88,10 @@ class Book:
         """The bookings of a gang, in the order they were made."""
         return list(self._by_gang.get(gang, {}).values())
 
+    def count(self, gang: GangKey) -> int:
+        """How many bookings a gang has."""
+        return len(self._by_gang.get(gang, ()))
+
     def gangs(self) -> list[GangKey]:
         """Gangs that have at least one booking."""
         return list(self._by_gang)

@@ -113,10 +113,11 @@ def test_members_held_at_the_barrier_count_as_standing(make: Make) -> None:
     assert kept(world, {"n1": held[:2]}) == {"n1": ["a", "b"]}
 
 
-def test_members_that_succeeded_count_as_long_as_another_goes_on(make: Make) -> None:
+@pytest.mark.parametrize("minimum", [1, 2])
+def test_members_that_succeeded_count_as_long_as_another_goes_on(make: Make, minimum: int) -> None:
     done = member("done").on("n1", phase="Succeeded")
     running = [member(name).on("n1") for name in "ab"]
-    world = make(make_node("n1").gpus(3), make_group("g", 2), done, *running)
+    world = make(make_node("n1").gpus(3), make_group("g", minimum), done, *running)
     assert kept(world, {"n1": running[:1]}) == {"n1": ["a"]}, "one runs and one has succeeded"
     cheaper = {"n1": running, "n2": [SINGLE]}
     assert kept(world, cheaper) == {"n2": ["single"]}, "with both gone nothing is left of it"

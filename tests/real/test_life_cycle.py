@@ -25,9 +25,7 @@ SOON_SECONDS = 5.0
 def test_deleted_while_waiting_nobody_binds_until_it_is_created_again(shared: Lab) -> None:
     _waiting(shared)
     shared.delete("podgroups", "train")
-    shared.wait(
-        lambda: "has no PodGroup yet" in shared.describe("pod", "train-0"), SOON_SECONDS, "they say so"
-    )
+    shared.wait(lambda: _says(shared, "pod", "train-0", "has no PodGroup yet"), SOON_SECONDS, "they say so")
     _make_room(shared)
     assert shared.bound("train") == 0
 
@@ -46,7 +44,7 @@ def test_minimum_raised_while_waiting_asks_for_more_members(shared: Lab) -> None
     _waiting(shared)
     _set_minimum(shared, 3)
     why = "has 2 of 3 members"
-    shared.wait(lambda: why in shared.describe(GROUPS, "train"), SOON_SECONDS, "it says what is missing")
+    shared.wait(lambda: _says(shared, GROUPS, "train", why), SOON_SECONDS, "it says what is missing")
     _make_room(shared)
     assert shared.bound("train") == 0
 
@@ -57,9 +55,7 @@ def test_minimum_raised_while_waiting_asks_for_more_members(shared: Lab) -> None
 def test_all_pods_created_again_while_waiting_are_the_gang(shared: Lab) -> None:
     _waiting(shared)
     _create_again(shared)
-    shared.wait(
-        lambda: "has seats for 1 of 2" in shared.describe("pod", "train-1"), SOON_SECONDS, "they wait"
-    )
+    shared.wait(lambda: _says(shared, "pod", "train-1", "has seats for 1 of 2"), SOON_SECONDS, "they wait")
     _make_room(shared)
     shared.wait(lambda: shared.bound("train") == 2, 15, "both are bound")
 
@@ -112,7 +108,7 @@ def test_deleted_while_running_the_members_run_on_and_a_new_one_waits(shared: La
     _running(shared)
     shared.delete("podgroups", "train")
     shared.members("train", 1, first=2)
-    shared.wait(lambda: "has no PodGroup yet" in shared.describe("pod", "train-2"), SOON_SECONDS, "it waits")
+    shared.wait(lambda: _says(shared, "pod", "train-2", "has no PodGroup yet"), SOON_SECONDS, "it waits")
     assert shared.bound("train") == 2
 
     shared.group("train", 2)
@@ -134,7 +130,7 @@ def test_minimum_lowered_while_running_changes_nothing_for_who_runs(shared: Lab)
     _running(shared)
     _set_minimum(shared, 1)
     shared.members("train", 1, first=2, gpus=8)
-    shared.wait(lambda: "has seats for 0 of 1" in shared.describe("pod", "train-2"), SOON_SECONDS, "it waits")
+    shared.wait(lambda: _says(shared, "pod", "train-2", "this further member waits"), SOON_SECONDS, "it waits")
     assert shared.bound("train") == 2
 
 
@@ -148,9 +144,7 @@ def test_all_pods_created_again_while_running_start_from_nothing(shared: Lab) ->
     for member in shared.of("train"):
         shared.delete("pods", member["metadata"]["name"])
     shared.members("train", 2, gpus=2)
-    shared.wait(
-        lambda: "has seats for 1 of 2" in shared.describe("pod", "train-0"), SOON_SECONDS, "they wait"
-    )
+    shared.wait(lambda: _says(shared, "pod", "train-0", "has seats for 1 of 2"), SOON_SECONDS, "they wait")
     assert shared.bound("train") == 0
 
 
@@ -163,7 +157,7 @@ def _waiting(lab: Lab) -> None:
     lab.gang("holder", 1, gpus=7)
     lab.wait(lambda: lab.bound("holder") == 1, 15, "little is free")
     lab.gang("train", 2, gpus=2)
-    lab.wait(lambda: "has seats for 1 of 2" in lab.describe("pod", "train-0"), SOON_SECONDS, "the gang waits")
+    lab.wait(lambda: _says(lab, "pod", "train-0", "has seats for 1 of 2"), SOON_SECONDS, "the gang waits")
 
 
 def _make_room(lab: Lab) -> None:
@@ -215,3 +209,9 @@ def _create_again(lab: Lab) -> None:
     for member in old:
         lab.delete("pods", member["metadata"]["name"])
     lab.members("train", len(old), gpus=gpus(old[0]))
+
+
+def _says(lab: Lab, kind: str, name: str, text: str) -> bool:
+    described = lab.describe(kind, name)
+    assert text in described, described[described.find("Events:") :]
+    return True
