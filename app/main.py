@@ -98,7 +98,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
         admitter=Admitter(api, may_write=lambda: leadership.active),
         reporter=reporter,
         leadership=leadership,
-        problems=lambda: watches.problems(),  # noqa: PLW0108  watches is made below: it delivers to the service
+        problems=lambda: watches.problems() + leadership.problems(),
         clock=time.monotonic,
         timing=settings.timing,
     )

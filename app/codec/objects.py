@@ -61,6 +61,7 @@ class ObjectDecoder:
             created=seconds(meta.creation_timestamp),
             scheduler=spec.scheduler_name or "default-scheduler",
             priority=spec.priority or 0,
+            preempts=spec.preemption_policy != "Never",
             phase=status.phase or "Pending",
             deleting=bool(meta.deletion_timestamp),
             node=NodeName(spec.node_name) if spec.node_name else None,

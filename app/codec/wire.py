@@ -71,6 +71,7 @@ class PodSpec(Struct, rename="camel", gc=False):
     node_name: str | None = None
     scheduler_name: str | None = None
     priority: int | None = None
+    preemption_policy: str | None = None
     scheduling_gates: list[Gate] | None = None
     scheduling_group: SchedulingGroup | None = None
 

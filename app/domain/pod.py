@@ -26,7 +26,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
 
     `gang` is None for an ordinary pod. `mixed` names both PodGroups when a pod carries both APIs; such a
     pod belongs to no gang and is refused. `outcome` is the `PodScheduled` condition's message and times:
-    it changes when kube-scheduler records an attempt.
+    it changes when kube-scheduler records an attempt. `preempts` is false for `preemptionPolicy: Never`.
     """
 
     uid: PodUid
@@ -36,6 +36,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     created: int = 0
     scheduler: str = "default-scheduler"
     priority: int = 0
+    preempts: bool = True
     phase: str = "Pending"
     deleting: bool = False
     node: NodeName | None = None

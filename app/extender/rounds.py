@@ -252,7 +252,8 @@ class Rounds:
         demand = claim.demand
         standing.refused(refusal, demand, self._basis(claim))
         pod = self._inventory.pods.get(demand.members[0].uid)
-        if demand.gang.api is GangApi.SINGLE and pod is not None and self._would_preempt(pod):
+        single = demand.gang.api is GangApi.SINGLE and pod is not None and pod.preempts
+        if single and pod is not None and self._would_preempt(pod):
             self._admission.release_gate(pod)
 
     def _would_preempt(self, pod: Pod) -> bool:

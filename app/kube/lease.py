@@ -64,6 +64,10 @@ class AlwaysActive:
         """Always."""
         return True
 
+    def problems(self) -> list[str]:
+        """None."""
+        return []
+
     async def run(self) -> None:
         """Nothing to follow."""
 
@@ -123,9 +127,12 @@ class LeaseWatch:
         """Set once the Lease, or its absence, was seen."""
         return self._reflector.synced
 
-    def problem(self) -> str:
-        """Why the Lease cannot be read, in one sentence; empty when it can."""
-        return self._reflector.error
+    def problems(self) -> list[str]:
+        """Why it cannot be told who is active, in one sentence; empty when it can."""
+        error = self._reflector.error
+        return (
+            [f"{self._reflector.resource.kind} cannot be read: {error}"] if error and not self.active else []
+        )
 
     async def confirm(self) -> bool:
         """Read the Lease once, within 2 s; when it cannot be read, the answer is as of the last look."""

@@ -101,14 +101,14 @@ class SnapshotCluster:
             return Outcome(
                 error=f"pod {pod.namespace}/{pod.name} with UID {pod.uid} does not exist", gone=True
             )
-        bound = found["spec"].get("nodeName")
+        bound = (found.get("spec") or {}).get("nodeName")
         if bound:
             return Outcome() if bound == node else Outcome(error=f"pod is bound to {bound} already")
         changed = copy.deepcopy(found)
-        changed["spec"]["nodeName"] = node
-        conditions = changed.setdefault("status", {}).setdefault("conditions", [])
-        conditions[:] = [c for c in conditions if c.get("type") != "PodScheduled"]
-        conditions.append({"type": "PodScheduled", "status": "True"})
+        _part(changed, "spec")["nodeName"] = node
+        status = _part(changed, "status")
+        others = [c for c in status.get("conditions") or [] if c.get("type") != "PodScheduled"]
+        status["conditions"] = [*others, {"type": "PodScheduled", "status": "True"}]
         self._update(changed)
         return Outcome()
 
@@ -117,17 +117,16 @@ class SnapshotCluster:
         found = self._find(pod)
         if found is None:
             return Outcome(error="pod does not exist", gone=True)
-        if found["spec"].get("nodeName"):
+        if (found.get("spec") or {}).get("nodeName"):
             return Outcome()
         changed = copy.deepcopy(found)
-        status = changed.setdefault("status", {})
+        status = _part(changed, "status")
         if node is None:
             status.pop("nominatedNodeName", None)
         else:
             status["nominatedNodeName"] = node
-        managed = [
-            m for m in changed["metadata"].get("managedFields") or [] if m.get("manager") != FIELD_MANAGER
-        ]
+        fields = changed["metadata"].get("managedFields")
+        managed = [m for m in _maps(fields) if m.get("manager") != FIELD_MANAGER]
         if node is not None:
             managed.append({
                 "manager": FIELD_MANAGER, "operation": "Update", "subresource": "status", "apiVersion": "v1",
@@ -143,10 +142,11 @@ class SnapshotCluster:
         if found is None:
             return Outcome(error="pod does not exist", gone=True)
         changed = copy.deepcopy(found)
-        gates = [gate for gate in changed["spec"].get("schedulingGates") or [] if gate.get("name") != GATE]
-        changed["spec"].pop("schedulingGates", None)
+        spec = _part(changed, "spec")
+        gates = [gate for gate in spec.get("schedulingGates") or [] if gate.get("name") != GATE]
+        spec.pop("schedulingGates", None)
         if gates:
-            changed["spec"]["schedulingGates"] = gates
+            spec["schedulingGates"] = gates
         self._update(changed)
         return Outcome()
 
@@ -171,7 +171,7 @@ class SnapshotCluster:
         """PodGroup status."""
         found = self._objects.get((group.key.api, "PodGroup", group.key.namespace, group.key.name))
         if found is not None:
-            found.setdefault("status", {}).update(counts)
+            _part(found, "status").update(counts)
 
     def forget(self, subject: PodRef | PodGroup) -> None:
         """Nothing is queued here."""
@@ -193,6 +193,19 @@ def _key(obj: JsonObject) -> ObjectKey:
     group = str(obj.get("apiVersion") or "v1").rpartition("/")[0]
     namespace = meta.get("namespace") or ("default" if obj.get("kind") in ("Pod", "PodGroup") else "")
     return group, str(obj.get("kind")), str(namespace), str(meta.get("name"))
+
+
+def _part(obj: JsonObject, field: str) -> JsonObject:
+    """The map in this field, made if it is absent or null."""
+    if obj.get(field) is None:
+        obj[field] = {}
+    part: JsonObject = obj[field]
+    return part
+
+
+def _maps(value: object) -> list[JsonObject]:
+    """What is usable of a list that nobody has checked."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _uid(obj: JsonObject) -> str:

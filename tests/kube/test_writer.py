@@ -136,6 +136,16 @@ class TestRepeating:
         assert first["metadata"] == second["metadata"]
 
     @virtual
+    async def test_unchanged_is_news_when_another_reason_was_said_meanwhile(self) -> None:
+        api = Recorder()
+        tell = reporter(api)
+        async with running(tell.run()):
+            for reason in ("Incomplete", "Busy", "Incomplete", "Incomplete"):
+                tell.event(pod(1), reason=reason, message=f"it is {reason}")
+                await asyncio.sleep(1)
+        assert [body["reason"] for _, _, body in api.sent] == ["Incomplete", "Busy", "Incomplete"]
+
+    @virtual
     async def test_forgotten_is_not_written_and_later_news_again(self) -> None:
         api = Recorder()
         tell = reporter(api)

@@ -130,7 +130,9 @@ def test_minimum_lowered_while_running_changes_nothing_for_who_runs(shared: Lab)
     _running(shared)
     _set_minimum(shared, 1)
     shared.members("train", 1, first=2, gpus=8)
-    shared.wait(lambda: _says(shared, "pod", "train-2", "this further member waits"), SOON_SECONDS, "it waits")
+    shared.wait(
+        lambda: _says(shared, "pod", "train-2", "this further member waits"), SOON_SECONDS, "it waits"
+    )
     assert shared.bound("train") == 2
 
 

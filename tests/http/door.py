@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real HTTP application in front of a world, called in the process: no sockets, virtual time.
+
+An HTTP client of thirty lines: it speaks ASGI, as uvicorn does, and hands the raw reply back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from app.http.metrics import Metrics
+from app.http.ops import ops, version
+from app.http.snapshot import snapshot
+from app.http.verbs import verbs
+from app.main import _app
+from tests.builders import GPU, Builder
+from tests.extender.world import World
+
+CHUNK = 65536
+
+
+class Reply(NamedTuple):
+    """Status, headers and body."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body, decoded."""
+        return orjson.loads(self.body)
+
+
+class Door:
+    """A world and all routes of `muster serve --snapshot` before it."""
+
+    def __init__(self, *objects: Builder) -> None:
+        self.world = World(*objects)
+        service, metrics = self.world.service, Metrics(self.world.service)
+        self.app = _app(
+            verbs(service, metrics), snapshot(self.world.cluster), version(), ops(service, metrics)
+        )
+
+    def get(self, path: str) -> Reply:
+        return self.world.run(self._call("GET", path, b"", asyncio.Event()))
+
+    def post(self, path: str, body: object) -> Reply:
+        """Bytes go as they are, anything else as JSON."""
+        return self.world.run(self._call("POST", path, encoded(body), asyncio.Event()))
+
+    def start(self, path: str, body: object) -> tuple[asyncio.Task[Reply], asyncio.Event]:
+        """A call whose answer may take its time, and what makes the caller hang up."""
+        gone = asyncio.Event()
+        task = self.world.loop.create_task(self._call("POST", path, encoded(body), gone))
+        self.world.idle()
+        return task, gone
+
+    async def _call(self, method: str, path: str, body: bytes, gone: asyncio.Event) -> Reply:
+        parts = [body[at : at + CHUNK] for at in range(0, len(body), CHUNK)] or [b""]
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            if not parts:
+                await gone.wait()
+                return {"type": "http.disconnect"}
+            return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await self.app(_scope(method, path), receive, send)
+        head = {name.decode(): text.decode() for name, text in sent[0]["headers"]}
+        return Reply(sent[0]["status"], head, b"".join(part.get("body", b"") for part in sent[1:]))
+
+    @property
+    def reserved(self) -> tuple[int, int]:
+        """Seats, and the devices that are set aside for them."""
+        inventory = self.world.service.inventory
+        return len(inventory.book), int(sum(inventory.columns.reserved(GPU)))
+
+    def close(self) -> None:
+        self.world.close()
+
+
+def encoded(body: object) -> bytes:
+    return body if isinstance(body, bytes) else orjson.dumps(body)
+
+
+def names(reply: Reply) -> Sequence[str]:
+    """NodeNames of a filter reply."""
+    accepted: list[str] = reply.json["NodeNames"]
+    return accepted
+
+
+def _scope(method: str, path: str) -> dict[str, Any]:
+    return {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
+        "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
+        "headers": [(b"host", b"muster"), (b"content-type", b"application/json")],
+        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8888),
+    }  # fmt: skip
