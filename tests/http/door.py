@@ -7,6 +7,7 @@ An HTTP client of thirty lines: it speaks ASGI, as uvicorn does, and hands the r
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -41,6 +42,8 @@ class Door:
 
     def __init__(self, *objects: Builder) -> None:
         self.world = World(*objects)
+        self.failures: list[str] = []
+        self.world.loop.set_exception_handler(lambda loop, context: self.failures.append(str(context)))
         service, metrics = self.world.service, Metrics(self.world.service)
         self.app = _app(
             verbs(service, metrics), snapshot(self.world.cluster), version(), ops(service, metrics)
@@ -85,10 +88,17 @@ class Door:
 
     def close(self) -> None:
         self.world.close()
+        assert not self.failures, self.failures
+
+    def __enter__(self) -> Door:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
 
 
 def encoded(body: object) -> bytes:
-    return body if isinstance(body, bytes) else orjson.dumps(body)
+    return body if isinstance(body, bytes) else json.dumps(body).encode()
 
 
 def names(reply: Reply) -> Sequence[str]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,12 +18,6 @@ if TYPE_CHECKING:
     from tests.cluster import Cluster
 
 CRD = Path(__file__).resolve().parents[2] / "deploy" / "podgroup-crd.yaml"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def no_stray_event_loop() -> None:
-    """Before Python 3.14, pytest-asyncio's look at the current loop creates one that nobody closes."""
-    asyncio.set_event_loop(None)
 
 
 @pytest.fixture(scope="session")

@@ -92,6 +92,29 @@ ONE, TWO, EIGHT = make_pod("w").gpus(1), make_pod("w").gpus(2), make_pod("w").gp
             id="ties go to the first node",
         ),
         pytest.param(
+            [*node("n1", free=8), *node("n2", free=6), *node("n3", free=7)],
+            demand(*workers(4, ONE.gpus(3))),
+            {"n2": 2, "n3": 2},
+            id="of nodes that take equally many, those with least to spare are filled",
+        ),
+        pytest.param(
+            [make_node("n1").gpus(5), make_node("n2").gpus(4).gpus(7, MIG)],
+            demand(*workers(4, ONE)),
+            {"n2": 4},
+            id="devices of another kind are nothing to spare",
+        ),
+        pytest.param(
+            [make_node("n1").gpus(8).zone("a"), make_node("n2").gpus(12).zone("b")],
+            demand(
+                EIGHT.named("large"),
+                *(make_pod(f"picky{i}").gpus(4).in_zone("a") for i in range(2)),
+                *workers(4, ONE),
+                *(make_pod(f"c{i}").cpu("1").in_zone("b") for i in range(10)),
+            ),
+            {"n1": 2, "n2": 15},
+            id="in a gang too large to search, the picky ones choose first when that helps",
+        ),
+        pytest.param(
             [*node("n1", free=2), *node("n2", free=3)],
             demand(*workers(9, ONE), need=4),
             {"n1": 2, "n2": 3},
@@ -253,6 +276,13 @@ def test_the_search_finds_what_packing_one_template_after_another_does_not(
     Cluster(TIGHT).check(demand(*CROSSED), found)
     monkeypatch.setattr("app.planner.plan.search", lambda view, members, *, need: [])
     assert isinstance(plan(view, demand(*CROSSED)), Refusal), "or this case shows nothing"
+
+
+def test_the_search_also_finds_enough_when_not_all_can_be_seated() -> None:
+    asked = demand(*CROSSED, make_pod("huge").gpus(16), need=4)
+    found = plan(inventory_of(*TIGHT).view(), asked)
+    assert isinstance(found, Plan)
+    Cluster(TIGHT).check(asked, found)
 
 
 def test_the_search_gives_up_rather_than_run_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
