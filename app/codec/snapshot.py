@@ -52,12 +52,13 @@ def items_of(data: bytes, *, source: str) -> list[JsonObject]:
 def value_of(decoder: ObjectDecoder, obj: JsonObject) -> Value | None:
     """The domain value of one object; None for kinds that are not followed."""
     kind, version = obj.get("kind"), str(obj.get("apiVersion") or "")
+    raw = _bytes(obj)  # of any kind: what cannot be written could not be shown again
     if kind == "Pod" and version == "v1":
-        return decoder.pod(_bytes(obj))
+        return decoder.pod(raw)
     if kind == "Node" and version == "v1":
-        return decoder.node(_bytes(obj))
+        return decoder.node(raw)
     if kind == "PodGroup" and version.partition("/")[0] in (GangApi.LABEL, GangApi.NATIVE):
-        return decoder.pod_group(_bytes(obj))
+        return decoder.pod_group(raw)
     return None
 
 

@@ -77,6 +77,8 @@ class Reflector(Generic[V]):
         self.synced = asyncio.Event()
         self.resource = resource
         self.error = ""
+        self.rejected = ""
+        """Why the consumer could not take the last update; empty again with the next one that it takes."""
         self.lists = 0
         self._api = api
         self._deliver = deliver
@@ -227,6 +229,7 @@ class Reflector(Generic[V]):
             return
         try:
             self._deliver(updates)
+            self.rejected = ""
         except Exception:
             _log.exception("consumer failed, each update again by itself", kind=self.resource.kind)
             self._send_singly(updates)
@@ -235,7 +238,9 @@ class Reflector(Generic[V]):
         for update in updates:
             try:
                 self._deliver([update])
-            except Exception:
+                self.rejected = ""
+            except Exception as error:
+                self.rejected = repr(error)
                 _log.exception("update dropped", kind=self.resource.kind)
 
     def _log_bad(self, key: str, error: Exception) -> None:

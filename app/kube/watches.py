@@ -102,6 +102,8 @@ class Watches:
         kind, cause = reflector.resource.kind, f": {reflector.error}" if reflector.error else ""
         if not reflector.synced.is_set():
             return f"{kind} are not synced yet{cause}"
+        if reflector.rejected:
+            return f"{kind} cannot be applied to the cache: {reflector.rejected}"
         if reflector.age_seconds() > self._stale:
             return f"{kind} are stale, nothing heard for {reflector.age_seconds():.0f} s{cause}"
         return ""

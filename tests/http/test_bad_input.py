@@ -8,13 +8,12 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.builders import Builder, Json, PodBuilder, bind_body, filter_body, make_node, make_pod, snapshot
+from tests.builders import Builder, Json, bind_body, filter_body, make_group, make_node, make_pod
 from tests.http.door import Door, Reply, names
 
 POD = make_pod("p").gpus(1)
 MEMBER = make_pod("a").gpus(1).gang("g")
 VERBS = ("filter", "prioritize", "bind", "preempt")
-NOTHING_KEPT = {"filter": [], "preempt": {}}
 
 JUNK = [
     pytest.param(b"", id="nothing"),
@@ -37,7 +36,7 @@ JUNK = [
 ]
 
 
-def judge(door: Door, verb: str, reply: Reply) -> None:
+def judge(verb: str, reply: Reply) -> None:
     """The shape that kube-scheduler decodes, with nothing granted."""
     assert reply.status == 200
     assert reply.headers["content-type"] == "application/json"
@@ -65,7 +64,7 @@ def lives(door: Door) -> None:
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("body", JUNK)
 def test_a_body_that_cannot_be_used(door: Door, verb: str, body: bytes) -> None:
-    judge(door, verb, door.post(f"/{verb}", body))
+    judge(verb, door.post(f"/{verb}", body))
     lives(door)
 
 
@@ -88,7 +87,7 @@ def test_a_body_that_cannot_be_used(door: Door, verb: str, body: bytes) -> None:
 )
 def test_filter_names_the_field(door: Door, body: Json, field: str) -> None:
     reply = door.post("/filter", body)
-    judge(door, "filter", reply)
+    judge("filter", reply)
     assert field in reply.json["Error"]
     lives(door)
 
@@ -124,7 +123,7 @@ def test_bind_names_the_field(door: Door, field: str, value: str | None) -> None
 def test_a_quantity_of_devices_that_is_none(door: Door, verb: str, quantity: object, said: str) -> None:
     pod = make_pod("x").requests({"nvidia.com/gpu": quantity})
     reply = door.post(f"/{verb}", filter_body(pod, ["n1"]))
-    judge(door, verb, reply)
+    judge(verb, reply)
     if verb == "filter":
         assert "pod default/x: spec.containers[0].resources.requests[nvidia.com/gpu]: " in reply.json["Error"]
         assert said in reply.json["Error"]
@@ -230,10 +229,36 @@ def test_an_event_list_may_be_empty(door: Door) -> None:
     assert door.post("/snapshot/events", []).json == {"applied": 0}
 
 
-def odd(pod: PodBuilder) -> Any:
-    return orjson.loads(snapshot(pod))
+@pytest.mark.parametrize("kind", ["ConfigMap", "Pod"])
+def test_an_event_that_could_not_be_shown_again_is_refused(door: Door, kind: str) -> None:
+    deep: object = {}
+    for _ in range(400):
+        deep = {"x": deep}
+    obj = {**POD.build(), "kind": kind, "data": deep}
+    reply = door.post("/snapshot/events", [event(obj)])
+    assert reply.status == 400
+    assert f"[0].object: {kind} cannot be written as JSON" in reply.json["error"]
+    assert door.get("/snapshot").status == 200
+    lives(door)
 
 
-def test_a_list_is_no_event(door: Door) -> None:
-    assert door.post("/snapshot/events", [event(odd(POD))]).status in (200, 400)
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        pytest.param({"spec": None}, id="null spec"),
+        pytest.param({"status": None}, id="null status"),
+        pytest.param({"status": {"conditions": None}}, id="null conditions"),
+    ],
+)
+def test_a_pod_with_nulls_for_parts_can_be_bound(door: Door, spoilt: Json) -> None:
+    pod = make_pod("x")
+    assert door.post("/snapshot/events", [event({**pod.build(), **spoilt})]).status == 200
+    assert door.post("/bind", bind_body(pod, "n2")).json == {"Error": ""}
+    assert door.world.node_of("x") == "n2"
+
+
+def test_a_pod_group_with_a_null_status_gets_its_counts(door: Door) -> None:
+    group = make_group("h", 1).set("status", None)
+    assert door.post("/snapshot/events", [event(group)]).json == {"applied": 1}
+    assert door.world.get("PodGroup", "h")["status"]["running"] == 0
     lives(door)
