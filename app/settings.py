@@ -67,8 +67,9 @@ def load(config: Path | None = None, **flags: Any) -> Settings:
 def _read(path: Path) -> dict[str, Any]:
     try:
         loaded = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise InputError(f"cannot read settings file {path}: {error}") from None
-    if not isinstance(loaded, dict | None):
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())  # YAML's own spans several lines
+        raise InputError(f"cannot read settings file {path}: {reason}") from None
+    if not isinstance(loaded, dict | None) or not all(isinstance(name, str) for name in loaded or {}):
         raise InputError(f"settings file {path} must hold a map of names to values")
     return loaded or {}

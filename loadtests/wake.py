@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 
 import numpy as np
 
@@ -54,8 +55,7 @@ def measure(lab: Lab, waiting: int, rounds: int) -> list[float]:
         lab.cluster.delete(
             f"/api/v1/namespaces/gangs/pods?labelSelector=scheduling.x-k8s.io/pod-group%3D{running}"
         )
-        before = running
-        running = lab.wait(lambda before=before: _running(lab, but=before), 60, "the next gang runs")
+        running = lab.wait(partial(_running, lab, but=running), 60, "the next gang runs")
         found.append(time.monotonic() - began)
     return found
 

@@ -96,5 +96,5 @@ def run() -> None:
     try:
         app()
     except MusterError as error:
-        print(f"muster: {error}", file=sys.stderr)
+        print("muster:", *str(error).split(), file=sys.stderr)  # one line, whatever a library has said
         sys.exit(2)

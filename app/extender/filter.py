@@ -8,6 +8,7 @@ node that was not offered, never nominates, never raises for "no".
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import compress
 
 import numpy as np
 
@@ -101,14 +102,12 @@ class Filter:
         return {self._inventory.names[row] for row, ok in zip(rows, fine, strict=True) if not ok}
 
     def _judge(self, pod: Pod, names: list[str]) -> FilterAnswer:
-        row_of = self._inventory.columns.row_of
-        rows = [row_of.get(NodeName(name), -1) for name in names]
-        index = np.asarray(rows, np.intp)
+        index = self._inventory.columns.rows_of(names)
         known = index >= 0
         fine = self._inventory.fits(pod.template, self._inventory.free_for(pod), index) & known
         if fine.all():
             return FilterAnswer(names=None)
-        answer = FilterAnswer(names=[name for name, ok in zip(names, fine, strict=True) if ok])
+        answer = FilterAnswer(names=list(compress(names, fine.tolist())))
         out = np.flatnonzero(~fine)
         could_when_empty = self._holds(pod, index, self._inventory.columns.allocatable)
         unreserved = self._holds(

@@ -7,9 +7,10 @@ Only scores; never refuses. kube-scheduler reads a missing node as 0, so only hi
 
 from __future__ import annotations
 
+from itertools import compress
+
 import numpy as np
 
-from app.domain.ids import NodeName
 from app.domain.pod import Pod
 from app.domain.resources import WHOLE_GPU_NODE, is_device
 from app.inventory.columns import Matrix
@@ -22,15 +23,15 @@ BAD_STARTS = 3
 
 def prioritize(inventory: Inventory, pod: Pod, names: list[str]) -> dict[str, int]:
     """Node → score 1 to 10, for offered nodes that score at all."""
-    row_of = inventory.columns.row_of
-    known = [name for name in names if name in row_of]
-    rows = np.fromiter((row_of[NodeName(name)] for name in known), np.intp, len(known))
+    rows = inventory.columns.rows_of(names)
+    known = rows >= 0
     devices = [name for name, _ in pod.template.requests if is_device(name)]
     scores = _pack(inventory, rows, devices) if devices else _steer(inventory, rows)
     for name, failed in inventory.bad_starts.items():
         if failed >= BAD_STARTS:
-            scores[rows == row_of[name]] = 0
-    return {name: score for name, score in zip(known, scores.tolist(), strict=True) if score > 0}
+            scores[rows == inventory.columns.row_of[name]] = 0
+    scored = (scores > 0) & known
+    return dict(zip(compress(names, scored.tolist()), scores[scored].tolist(), strict=True))
 
 
 def _pack(inventory: Inventory, rows: Matrix, devices: list[str]) -> Matrix:

@@ -9,7 +9,8 @@ stays true until a generation it depends on has grown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -43,6 +44,10 @@ class Columns:
     def rows(self) -> int:
         """Rows in use; valid row numbers are below it."""
         return len(self.row_of)
+
+    def rows_of(self, names: Sequence[str]) -> Rows:
+        """Row of each name, -1 where unknown; shape (len(names),)."""
+        return np.array(list(map(self.row_of.get, names, repeat(-1))), np.intp)  # type: ignore[arg-type]
 
     def free(self) -> Matrix:
         """A fresh matrix (columns, rows) of what is free after reservations."""

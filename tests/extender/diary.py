@@ -50,9 +50,7 @@ class Diary:
             return Outcome(error="403: forbidden")
         return await write()
 
-    def _event(
-        self, subject: PodRef | PodGroup, *, reason: str, message: str, warning: bool = False
-    ) -> None:
+    def _event(self, subject: PodRef | PodGroup, *, reason: str, message: str, warning: bool = False) -> None:
         name = subject.name if isinstance(subject, PodRef) else f"group {subject.key.name}"
         self.told.append(Told(name, reason, message, warning))
 

@@ -21,7 +21,8 @@ def member(name: str) -> PodBuilder:
 
 
 def nominated(world: World, name: str) -> str | None:
-    return world.get("Pod", name)["status"].get("nominatedNodeName")
+    node: str | None = world.get("Pod", name)["status"].get("nominatedNodeName")
+    return node
 
 
 def refuse(world: World, name: str, *, at: str) -> None:
@@ -163,7 +164,9 @@ def test_a_refused_member_is_nominated_as_soon_as_its_attempt_has_an_outcome(
     assert diary.written == ["nominate a n1"]
 
 
-def test_a_refused_member_without_an_outcome_is_nominated_after_a_second(refused: tuple[World, Diary]) -> None:
+def test_a_refused_member_without_an_outcome_is_nominated_after_a_second(
+    refused: tuple[World, Diary],
+) -> None:
     world, diary = refused
     world.now += 0.9
     world.run(_tick(world))
@@ -269,7 +272,9 @@ def test_at_start_only_nominations_that_our_manager_made_are_cleared(make: Make)
 
 
 def test_at_start_a_nomination_stays_where_the_plan_has_its_seat(make: Make) -> None:
-    world = make(make_node("n1").gpus(2), GROUP, member("b"), member("a").attempted("no").nominated("n1", by="muster"))
+    world = make(
+        make_node("n1").gpus(2), GROUP, member("b"), member("a").attempted("no").nominated("n1", by="muster")
+    )
     assert seats(world) == {"a": "n1", "b": "n1"}
     assert nominated(world, "a") == "n1"
 

@@ -209,11 +209,10 @@ class AnyOrder(RuleBasedStateMachine):
         for gang in GANGS:
             if gang not in self.excused:
                 self.judge(gang)
-        states = {str(gang.key): gang for gang in self.world.service.inventory.gangs}
-        for gang in states.values():
-            if gang.defined and gang.roll.quorum and gang.roll.missing:
-                refusal = self.world.service.rounds.refusal(gang.key)
-                assert refusal.reason.code != "Pending", f"{gang.key} waits without a reason"
+        for known in self.world.service.inventory.gangs:
+            if known.defined and known.roll.quorum and known.roll.missing:
+                refusal = self.world.service.rounds.refusal(known.key)
+                assert refusal.reason.code != "Pending", f"{known.key} waits without a reason"
 
     # -- helpers
 

@@ -25,6 +25,7 @@ from tests.builders import (
 from tests.extender.conftest import Make, seats
 from tests.extender.world import World
 
+
 def member(name: str, gpus: int = 1) -> PodBuilder:
     return make_pod(name).gpus(gpus).gang("g")
 
@@ -41,7 +42,9 @@ def nothing_moves(world: World) -> Iterator[None]:
 
 
 def test_a_member_is_sent_to_its_seat_alone(make: Make) -> None:
-    world = make(make_node("n1").gpus(2), make_node("n2").gpus(2), make_group("g", 2), member("a"), member("b"))
+    world = make(
+        make_node("n1").gpus(2), make_node("n2").gpus(2), make_group("g", 2), member("a"), member("b")
+    )
     answers = [world.filter(name, ["n1", "n2"]) for name in "ab"]
     assert [answer["NodeNames"] for answer in answers] == [["n1"], ["n1"]], "packed on the fewest nodes"
     assert all(not answer["FailedNodes"] and not answer["Error"] for answer in answers)
@@ -50,7 +53,9 @@ def test_a_member_is_sent_to_its_seat_alone(make: Make) -> None:
 @pytest.fixture
 def spread(make: Make) -> World:
     """Two members with one seat each on n1 and n2; n3 is not there yet."""
-    world = make(make_node("n1").gpus(1), make_node("n2").gpus(1), make_group("g", 2), member("a"), member("b"))
+    world = make(
+        make_node("n1").gpus(1), make_node("n2").gpus(1), make_group("g", 2), member("a"), member("b")
+    )
     world.service.rounds.call(world.service.inventory.pods[PodUid("uid-a")].gang)  # type: ignore[arg-type]
     assert seats(world) == {"a": "n1", "b": "n2"}
     return world
@@ -62,7 +67,9 @@ def test_a_probe_of_the_nominated_node_neither_swaps_nor_counts(spread: World) -
         for _ in range(20):
             answer = spread.filter("a", ["n2"])
             assert answer["NodeNames"] == []
-            assert answer["FailedAndUnresolvableNodes"] == {"n2": Reason.NOT_OFFERED.sentence.format(gang="default/g")}
+            assert answer["FailedAndUnresolvableNodes"] == {
+                "n2": Reason.NOT_OFFERED.sentence.format(gang="default/g")
+            }
     assert spread.filter("a", ["n1", "n2"])["NodeNames"] == ["n1"], "the full offer follows"
 
 

@@ -61,11 +61,10 @@ class Stage:
         pods = self.world.objects("Pod")
         return sorted(pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName"))
 
-    @property
-    def state(self) -> GangState:
+    def is_(self, state: GangState) -> bool:
         gang = self.world.service.inventory.gangs.get(key("g", native=self._native))
         assert gang is not None
-        return state_of(gang, self.world.service.inventory)
+        return state_of(gang, self.world.service.inventory) is state
 
     @property
     def reserved(self) -> int:
@@ -84,7 +83,7 @@ def test_pod_group_created_after_its_pods(stage: Stage) -> None:
     stage.begin(*stage.pods())
     assert stage.filters() == [False] * 3
     assert stage.why() == "gang default/g has no PodGroup yet: create it in the same namespace"
-    assert stage.state is GangState.FORMING
+    assert stage.is_(GangState.FORMING)
     stage.world.put(stage.group())
     assert seats(stage.world) == dict.fromkeys("abc", "n1"), "no pod changed"
     assert (stage.filters(), stage.answers(stage.binds())) == ([True] * 3, [""] * 3)
@@ -113,7 +112,7 @@ def test_pod_group_deleted_while_waiting(stage: Stage) -> None:
 def test_pod_group_deleted_while_planned(stage: Stage) -> None:
     stage.begin(stage.group(), *stage.pods())
     stage.filters()
-    assert (stage.state, stage.reserved) == (GangState.PLANNED, 3)
+    assert stage.is_(GangState.PLANNED) and stage.reserved == 3
     stage.world.remove(stage.group())
     assert stage.reserved == 0
     assert all("no PodGroup" in (error or "") for error in stage.answers(stage.binds()))
@@ -123,7 +122,7 @@ def test_pod_group_deleted_at_the_barrier(stage: Stage) -> None:
     stage.begin(stage.group(), *stage.pods())
     stage.filters()
     calls = stage.binds("ab")
-    assert (stage.answers(calls), stage.state) == ([None, None], GangState.GATHERING)
+    assert stage.answers(calls) == [None, None] and stage.is_(GangState.GATHERING)
     stage.world.remove(stage.group())
     assert all("no PodGroup" in (error or "") for error in stage.answers(calls)), "answered at once"
     assert (stage.reserved, stage.bound()) == (0, [])
@@ -131,7 +130,7 @@ def test_pod_group_deleted_at_the_barrier(stage: Stage) -> None:
 
 def test_pod_group_deleted_while_running(stage: Stage) -> None:
     stage.begin(stage.group(), *stage.running())
-    assert stage.state is GangState.RUNNING
+    assert stage.is_(GangState.RUNNING)
     stage.world.remove(stage.group())
     stage.world.tick(60)
     assert stage.bound() == ["a", "b", "c"], "what runs is left alone"
@@ -178,11 +177,11 @@ def test_pod_group_created_again_while_running(stage: Stage) -> None:
     stage.begin(stage.group(), *stage.running())
     stage.world.remove(stage.group())
     stage.world.put(stage.group(4, uid="second"))
-    assert stage.state is GangState.WOUNDED, "what runs counts towards the new one"
+    assert stage.is_(GangState.WOUNDED), "what runs counts towards the new one"
     stage.world.put(stage.pod("d"))
     assert stage.filters("d") == [True]
     assert stage.answers(stage.binds("d")) == [""]
-    assert stage.state is GangState.RUNNING
+    assert stage.is_(GangState.RUNNING)
 
 
 # -- all pods are other ones
@@ -237,7 +236,7 @@ def test_all_pods_created_again_after_a_run_that_succeeded(stage: Stage) -> None
 
 def test_a_member_that_succeeded_counts_while_another_runs(stage: Stage) -> None:
     stage.begin(stage.group(2), stage.pod("a").on("n1", phase="Succeeded"), *stage.running("b"))
-    assert stage.state is GangState.RUNNING
+    assert stage.is_(GangState.RUNNING)
 
 
 # -- the minimum is another one
@@ -274,7 +273,7 @@ def test_minimum_raised_while_running(stage: Stage) -> None:
     stage.begin(stage.group(3), *stage.running(), *stage.pods("de"), gpus=6)
     stage.world.put(stage.group(6))
     assert stage.why("d") == "gang default/g has 5 of 6 members"
-    assert stage.state is GangState.WOUNDED
+    assert stage.is_(GangState.WOUNDED)
     stage.world.put(stage.pod("f"))
     assert stage.filters("def") == [True] * 3
     calls = stage.binds("de")
@@ -301,9 +300,9 @@ def test_minimum_lowered_at_the_barrier(stage: Stage) -> None:
 
 def test_minimum_lowered_while_running(stage: Stage) -> None:
     stage.begin(stage.group(4), *stage.running())
-    assert stage.state is GangState.WOUNDED
+    assert stage.is_(GangState.WOUNDED)
     stage.world.put(stage.group(3))
-    assert stage.state is GangState.RUNNING
+    assert stage.is_(GangState.RUNNING)
 
 
 @pytest.mark.parametrize("minimum", [0, -3, None])
@@ -318,7 +317,7 @@ def test_a_minimum_that_is_no_minimum_counts_as_one(stage: Stage, minimum: int |
 
 def test_a_member_being_deleted_holds_its_devices_but_does_not_count(stage: Stage) -> None:
     stage.begin(stage.group(3), *stage.running("ab"), stage.pod("c").on("n1").deleting(), gpus=3)
-    assert stage.state is GangState.WOUNDED
+    assert stage.is_(GangState.WOUNDED)
     stage.world.put(stage.pod("d"))
     assert "0 of 3" in stage.why("d"), "its GPU is in use until it is gone"
     stage.world.apply("DELETED", stage.world.get("Pod", "c"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people are told: one sentence a change on each waiting member and its PodGroup, renewed while it waits."""
+"""What people are told: one sentence a change on each waiting member and its PodGroup, renewed later."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def heard(diary: Diary) -> dict[str, str]:
     [
         pytest.param([member("a")], "GangNoPodGroup", "has no PodGroup yet", id="no PodGroup"),
         pytest.param(
-            [make_group("g", 2), member("a")], "GangIncomplete", "gang default/g has 1 of 2 members", id="incomplete"
+            [make_group("g", 2), member("a")],
+            "GangIncomplete",
+            "gang default/g has 1 of 2 members",
+            id="incomplete",
         ),
         pytest.param(
             [make_group("g", 2), member("a"), member("b").gate("example.com/quota")],
@@ -134,7 +137,9 @@ def test_a_change_in_a_long_queue_is_told_within_five_seconds(stage: tuple[World
     assert len({event.name for event in diary.hear()}) == 600, "everybody has been told"
     put(world, make_group("g299", 3))
     world.tick(5)
-    assert [event.message for event in diary.hear() if event.name == "p299"] == ["gang default/g299 has 1 of 3 members"]
+    assert [event.message for event in diary.hear() if event.name == "p299"] == [
+        "gang default/g299 has 1 of 3 members"
+    ]
 
 
 def test_a_long_queue_is_told_a_few_gangs_at_a_time(stage: tuple[World, Diary]) -> None:
@@ -149,7 +154,7 @@ def test_a_long_queue_is_told_a_few_gangs_at_a_time(stage: tuple[World, Diary]) 
 def test_a_sentence_is_taken_back_when_its_pod_is_gone(stage: tuple[World, Diary]) -> None:
     world, _ = stage
     forgotten: list[str] = []
-    world.cluster.forget = lambda subject: forgotten.append(subject.name)  # type: ignore[method-assign,assignment,union-attr]
+    world.cluster.forget = lambda subject: forgotten.append(subject.name)  # type: ignore[method-assign,union-attr]
     put(world, make_group("g", 2), member("a"), member("b"))
     world.remove(member("a"))
     world.put(member("b").on("n1"))
@@ -170,7 +175,9 @@ def test_a_pod_of_two_gangs_is_warned_once(stage: tuple[World, Diary]) -> None:
 
 
 @pytest.mark.parametrize("minimum", [0, -1, None])
-def test_a_minimum_that_is_no_minimum_is_warned_of_once(stage: tuple[World, Diary], minimum: int | None) -> None:
+def test_a_minimum_that_is_no_minimum_is_warned_of_once(
+    stage: tuple[World, Diary], minimum: int | None
+) -> None:
     world, diary = stage
     put(world, make_group("g", minimum), member("a").gate("x"), member("b").gate("x"))
     world.tick(5)
@@ -194,7 +201,9 @@ def test_mixed_priorities_are_warned_of(stage: tuple[World, Diary]) -> None:
     ("pod", "why"),
     [
         pytest.param(
-            make_pod("p").gpus(1).gated().scheduler("volcano"), "spec.schedulerName is volcano", id="another scheduler"
+            make_pod("p").gpus(1).gated().scheduler("volcano"),
+            "spec.schedulerName is volcano",
+            id="another scheduler",
         ),
         pytest.param(
             make_pod("p").cpu("1").gated(),
@@ -228,7 +237,9 @@ def test_a_gate_that_is_not_ours_to_keep_is_lifted_and_said_why(
     assert "schedulingGates" not in world.get("Pod", "p")["spec"]
 
 
-def test_a_gated_pod_without_devices_that_belongs_to_a_gang_keeps_its_gate(stage: tuple[World, Diary]) -> None:
+def test_a_gated_pod_without_devices_that_belongs_to_a_gang_keeps_its_gate(
+    stage: tuple[World, Diary],
+) -> None:
     world, diary = stage
     put(world, make_group("g", 3), make_pod("launcher").cpu("1").gang("g").gated(), member("a"))
     world.tick(5)
@@ -240,7 +251,13 @@ def test_a_gated_pod_without_devices_that_belongs_to_a_gang_keeps_its_gate(stage
 
 def test_the_pod_group_shows_how_many_run(stage: tuple[World, Diary]) -> None:
     world, _ = stage
-    put(world, make_group("g", 2), member("a").on("n1"), member("b").on("n1", phase="Failed"), member("c").gate("x"))
+    put(
+        world,
+        make_group("g", 2),
+        member("a").on("n1"),
+        member("b").on("n1", phase="Failed"),
+        member("c").gate("x"),
+    )
     assert world.get("PodGroup", "g")["status"] == {"scheduled": 2, "running": 1, "succeeded": 0, "failed": 1}
 
 
@@ -251,6 +268,10 @@ def test_no_event_ever_names_a_change_that_did_not_happen(stage: tuple[World, Di
     world.tick(5)
     diary.hear()
     for n in range(20):
-        put(world, make_node("n1").gpus(2), make_pod("other").scheduler("x").set("metadata.resourceVersion", str(n)))
+        put(
+            world,
+            make_node("n1").gpus(2),
+            make_pod("other").scheduler("x").set("metadata.resourceVersion", str(n)),
+        )
         world.tick(2)
     assert Counter(event.name for event in diary.hear()) == Counter()

@@ -32,7 +32,9 @@ def kept(
 ) -> dict[str, list[str]]:
     """Node → names of the victims, of the candidates that were kept."""
     answer = send(world, preempt_body(pod, victims))
-    return {node: [pod["UID"].removeprefix("uid-") for pod in entry["Pods"]] for node, entry in answer.items()}
+    return {
+        node: [pod["UID"].removeprefix("uid-") for pod in entry["Pods"]] for node, entry in answer.items()
+    }
 
 
 @pytest.fixture
@@ -57,9 +59,13 @@ SINGLE = make_pod("single")
         pytest.param({"n2": [W0], "n3": [SINGLE]}, {"n3"}, id="one of a gang at its minimum is spared"),
         pytest.param({"n1": [T0], "n2": [W0]}, {"n1"}, id="one above the minimum may go"),
         pytest.param({"n1": [T0, T1]}, set(), id="two of three leave a cripple"),
-        pytest.param({"n2": [W0, W1], "n3": [SINGLE]}, {"n3"}, id="a whole gang is spared for something cheaper"),
+        pytest.param(
+            {"n2": [W0, W1], "n3": [SINGLE]}, {"n3"}, id="a whole gang is spared for something cheaper"
+        ),
         pytest.param({"n2": [W0, W1]}, {"n2"}, id="a whole gang goes if nothing is cheaper"),
-        pytest.param({"n1": [T0, T1, T2], "n2": [W0]}, {"n1"}, id="a whole gang rather than a part of another"),
+        pytest.param(
+            {"n1": [T0, T1, T2], "n2": [W0]}, {"n1"}, id="a whole gang rather than a part of another"
+        ),
         pytest.param({"n2": [W0, W1, T0]}, {"n2"}, id="a whole gang and one above the minimum of another"),
         pytest.param({"n2": [W0, W1, T0, T1]}, set(), id="a whole gang and a part of another"),
         pytest.param({"n3": [SINGLE, W0]}, set(), id="a part of a gang beside a single pod"),

@@ -45,7 +45,9 @@ def test_a_small_node_that_is_whole_goes_before_a_large_one(make: Make) -> None:
 
 
 def test_what_is_reserved_counts_as_taken(make: Make) -> None:
-    gang = [make_pod(name).gpus(3).gang("g").gated().selector({"kubernetes.io/hostname": "n1"}) for name in "ab"]
+    gang = [
+        make_pod(name).gpus(3).gang("g").gated().selector({"kubernetes.io/hostname": "n1"}) for name in "ab"
+    ]
     world = make(make_node("n0").gpus(8), make_node("n1").gpus(8), make_group("g", 2), *gang)
     given = scores(world, ONE, ["n0", "n1"])
     assert given["n1"] > given["n0"] == 1
@@ -68,7 +70,9 @@ def test_pods_without_devices_are_steered_off_device_nodes(make: Make) -> None:
 
 
 @pytest.mark.parametrize(("failures", "scored"), [(2, True), (3, False)])
-@pytest.mark.parametrize("pod", [pytest.param(ONE, id="with devices"), pytest.param(make_pod("p"), id="without")])
+@pytest.mark.parametrize(
+    "pod", [pytest.param(ONE, id="with devices"), pytest.param(make_pod("p"), id="without")]
+)
 def test_a_node_that_keeps_failing_pods_at_admission_is_left_out(
     make: Make, failures: int, scored: bool, pod: PodBuilder
 ) -> None:

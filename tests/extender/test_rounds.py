@@ -15,6 +15,7 @@ from app.extender import rounds
 from app.extender.states import state_of
 from app.extender.timing import Timing
 from app.inventory.view import View
+from app.planner.plan import plan
 from tests.builders import GPU, Builder, NodeBuilder, PodBuilder, key, make_group, make_node, make_pod
 from tests.extender.conftest import Make, seats
 from tests.extender.world import World
@@ -148,13 +149,12 @@ def test_a_shortage_is_not_spread_over_all_gangs(make: Make) -> None:
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the gangs that the planner was asked about."""
     asked: list[str] = []
-    real: Callable[[View, Demand], Plan | Refusal] = rounds.plan
 
-    def plan(view: View, demand: Demand) -> Plan | Refusal:
+    def wrapped(view: View, demand: Demand) -> Plan | Refusal:
         asked.append(demand.gang.name)
-        return real(view, demand)
+        return plan(view, demand)
 
-    monkeypatch.setattr(rounds, "plan", plan)
+    monkeypatch.setattr(rounds, "plan", wrapped)
     return asked
 
 
@@ -329,7 +329,9 @@ def test_offers_that_miss_are_counted_in_a_row_only(make: Make) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("elsewhere", [True, False], ids=["there is room elsewhere", "there is no other room"])
+@pytest.mark.parametrize(
+    "elsewhere", [True, False], ids=["there is room elsewhere", "there is no other room"]
+)
 def test_a_gang_that_loses_seats_before_it_runs_is_planned_anew_or_waits(
     make: Make, change: Callable[[World, NodeBuilder], None], elsewhere: bool
 ) -> None:
@@ -389,7 +391,9 @@ def test_more_members_than_the_minimum_run_if_there_is_room(make: Make) -> None:
 
 
 def test_seats_that_are_not_used_yet_are_planned_anew_when_they_stand_in_the_way(make: Make) -> None:
-    world = make(make_node("n1").gpus(1).zone("a"), make_node("n2").gpus(1), make_group("g", 1), *gated("g", count=1))
+    world = make(
+        make_node("n1").gpus(1).zone("a"), make_node("n2").gpus(1), make_group("g", 1), *gated("g", count=1)
+    )
     assert seats(world) == {"g-0": "n1"}
     world.put(member("picky").gated().selector({"topology.kubernetes.io/zone": "a"}))
     world.put(make_group("g", 2))

@@ -37,20 +37,20 @@ def test_a_single_waits_at_its_gate_until_there_is_room(make: Make) -> None:
 @pytest.mark.parametrize(
     ("pod", "gang", "first"),
     [
-        pytest.param(single().created(OLD), NEW, "s", id="an older single"),
-        pytest.param(single().created(NEW), OLD, "g", id="an older gang"),
-        pytest.param(single().created(NEW).priority(1), OLD, "s", id="a single of higher priority"),
+        pytest.param(single(gpus=2).created(OLD), NEW, "s", id="an older single"),
+        pytest.param(single(gpus=2).created(NEW), OLD, "g", id="an older gang"),
+        pytest.param(single(gpus=2).created(NEW).priority(1), OLD, "s", id="a single of higher priority"),
     ],
 )
 def test_singles_and_gangs_queue_in_one_order(make: Make, pod: Builder, gang: str, first: str) -> None:
     members = [make_pod(f"g{n}").gpus(1).gang("g").gated() for n in range(2)]
-    world = make(make_node("n1").gpus(2), pod.set("spec.containers", single(gpus=2).get("spec.containers")), *(
-        make_group("g", 2).created(gang), *members,
-    ))  # fmt: skip
+    world = make(make_node("n1").gpus(2), pod, make_group("g", 2).created(gang), *members)
     assert {name[0] for name in seats(world)} == {first}
 
 
-def test_a_single_that_finds_lower_pods_in_its_place_is_left_to_kube_schedulers_preemption(make: Make) -> None:
+def test_a_single_that_finds_lower_pods_in_its_place_is_left_to_kube_schedulers_preemption(
+    make: Make,
+) -> None:
     world = make(make_node("n1").gpus(2), make_node("n2"), make_pod("low").gpus(2).on("n1"))
     diary = Diary(world)
     world.put(single().priority(100))
@@ -66,7 +66,9 @@ def test_a_single_that_finds_lower_pods_in_its_place_is_left_to_kube_schedulers_
     "objects",
     [
         pytest.param([single().priority(5), make_pod("p").gpus(2).priority(5).on("n1")], id="same priority"),
-        pytest.param([single(gpus=3).priority(5), make_pod("p").gpus(2).on("n1")], id="too large for the node"),
+        pytest.param(
+            [single(gpus=3).priority(5), make_pod("p").gpus(2).on("n1")], id="too large for the node"
+        ),
         pytest.param(
             [single().priority(5).selector({"zone": "b"}), make_pod("p").gpus(2).on("n1")],
             id="the node does not admit it",

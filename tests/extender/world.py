@@ -139,14 +139,16 @@ class World:
 
     def node_of(self, name: str) -> str | None:
         """spec.nodeName of a pod."""
-        return self.get("Pod", name)["spec"].get("nodeName")
+        node: str | None = self.get("Pod", name)["spec"].get("nodeName")
+        return node
 
     # -- what kube-scheduler asks
 
     def filter(self, name: str, nodes: list[str]) -> Json:
         """The filter verb about a pod as the cluster holds it."""
         body = orjson.dumps({"Pod": self.get("Pod", name), "Nodes": None, "NodeNames": nodes})
-        return orjson.loads(self.run(self.service.filter(body)))
+        answer: Json = orjson.loads(self.run(self.service.filter(body)))
+        return answer
 
     def bind(self, name: str, node: str, *, uid: str | None = None) -> asyncio.Task[bytes]:
         """The bind verb; the answer may take its time."""
@@ -188,8 +190,8 @@ class World:
     def _judge(self, pod: PodRef, node: NodeName) -> None:
         here = [p for p in self.observed.values() if p.node == node and not p.finished and p.uid != pod.uid]
         ours = [uid for uid, where in self.posted.items() if where == node and uid != pod.uid]
-        known = {p.uid: p for p in self.observed.values()}
-        used = sum(gpus(p) for p in here) + sum(gpus(known[uid]) for uid in ours if uid in known)
+        known: dict[str, Pod] = {p.uid: p for p in self.observed.values()}
+        used = sum(gpus(p) for p in [*here, *(known[uid] for uid in ours if uid in known)])
         asked = known.get(pod.uid)
         row = self.service.inventory.columns.row_of[node]
         total = self.service.inventory.columns.cell(GPU, row)[0]

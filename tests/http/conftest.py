@@ -15,7 +15,9 @@ from tests.http.door import Door
 def door() -> Iterator[Door]:
     """n1 has 4 GPUs, 2 of them reserved for gang g; n2 has 4."""
     pods = [make_pod(name).gpus(1).gang("g").gated() for name in "ab"]
-    made = Door(make_node("n1").gpus(4), make_node("n2").gpus(4), make_group("g", 2), *pods, make_pod("p").gpus(1))
+    made = Door(
+        make_node("n1").gpus(4), make_node("n2").gpus(4), make_group("g", 2), *pods, make_pod("p").gpus(1)
+    )
     assert made.reserved == (2, 2)
     yield made
     made.close()

@@ -13,13 +13,32 @@ from hypothesis import strategies as st
 from tests.builders import Builder, full_filter_body, make_group, make_node, make_pod, preempt_body, term
 from tests.http.door import Door
 
-JUNK = [None, True, 0, -1, 1.5, 10**30, float("nan"), "", "NaN", "x" * 300, "\u0000", [], [None], {}, {"x": None}, [[{}]]]
+JUNK: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    10**30,
+    float("nan"),
+    "",
+    "NaN",
+    "x" * 300,
+    "\u0000",
+    [],
+    [None],
+    {},
+    {"x": None},
+    [[{}]],
+]
 POD = (
-    make_pod("x").gpus(2).gang("g").gated().limits({"cpu": "2"}).init({"nvidia.com/gpu": "1"}).sidecar({"cpu": "1m"})
-    .overhead({"cpu": "100m"}).pod_level({"memory": "1Gi"}).selector({"zone": "a"}).host_port(80).volume_claim()
+    make_pod("x").gang("g").gated().priority(3).nominated("n1", by="muster").attempted("no")
+    .gpus(2).limits({"cpu": "2"}).init({"nvidia.com/gpu": "1"}).sidecar({"cpu": "1m"})
+    .overhead({"cpu": "100m"}).pod_level({"memory": "1Gi"}).host_port(80)
+    .selector({"zone": "a"}).toleration(key="gpu", operator="Exists")
     .affinity(term(("zone", "In", "a", "b"), fields=[("metadata.name", "In", "n1")]))
-    .toleration(key="gpu", operator="Exists").priority(3).nominated("n1", by="muster").attempted("no")
-    .set("spec.topologySpreadConstraints", [{"whenUnsatisfiable": "DoNotSchedule"}]).resource_claim()
+    .set("spec.topologySpreadConstraints", [{"whenUnsatisfiable": "DoNotSchedule"}])
+    .volume_claim().resource_claim()
 )  # fmt: skip
 NODE = make_node("n1").gpus(4).taint("gpu", "yes", "PreferNoSchedule").set("spec.unschedulable", False)
 GROUP = make_group("g", 1).timeout(60).status(running=1).managed("other", {"f:status": {"f:scheduled": {}}})
@@ -67,7 +86,12 @@ BIND = {"PodName": "p", "PodNamespace": "default", "PodUID": "uid-p", "Node": "n
 
 
 @FEW
-@given(filter_=spoilt(FILTER), whole=spoilt(FILTER | {"NodeNames": None}), bind=spoilt(BIND), preempt=spoilt(PREEMPT))
+@given(
+    filter_=spoilt(FILTER),
+    whole=spoilt(FILTER | {"NodeNames": None}),
+    bind=spoilt(BIND),
+    preempt=spoilt(PREEMPT),
+)
 def test_no_body_of_a_verb_is_answered_with_anything_but_200(
     filter_: Any, whole: Any, bind: Any, preempt: Any
 ) -> None:
@@ -84,7 +108,9 @@ def test_no_body_of_a_verb_is_answered_with_anything_but_200(
 
 
 def events(*builders: Builder) -> st.SearchStrategy[Any]:
-    return st.tuples(*(spoilt({"type": "ADDED", "object": builder.build()}) for builder in builders)).map(list)
+    return st.tuples(*(spoilt({"type": "ADDED", "object": builder.build()}) for builder in builders)).map(
+        list
+    )
 
 
 @FEW

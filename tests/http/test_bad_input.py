@@ -78,11 +78,17 @@ def test_a_body_that_cannot_be_used(door: Door, verb: str, body: bytes) -> None:
             {"Pod": POD.build(), "Nodes": None, "NodeNames": None}, "NodeNames: neither", id="null nodes"
         ),
         pytest.param({"Pod": POD.build(), "NodeNames": [1]}, "NodeNames: ", id="a number for a node"),
-        pytest.param({"Pod": POD.build(), "Nodes": {"items": [{}]}}, "Nodes.items: ", id="a node without a name"),
         pytest.param(
-            {"Pod": POD.set("metadata.uid", None).build(), "NodeNames": []}, "metadata.uid", id="a pod without UID"
+            {"Pod": POD.build(), "Nodes": {"items": [{}]}}, "Nodes.items: ", id="a node without a name"
         ),
-        pytest.param({"Pod": {**POD.build(), "spec": 5}, "NodeNames": ["n1"]}, "spec", id="a number for a spec"),
+        pytest.param(
+            {"Pod": POD.set("metadata.uid", None).build(), "NodeNames": []},
+            "metadata.uid",
+            id="a pod without UID",
+        ),
+        pytest.param(
+            {"Pod": {**POD.build(), "spec": 5}, "NodeNames": ["n1"]}, "spec", id="a number for a spec"
+        ),
     ],
 )
 def test_filter_names_the_field(door: Door, body: Json, field: str) -> None:
@@ -189,7 +195,9 @@ GOOD = event(make_pod("new").gpus(1).on("n1"))
         pytest.param([GOOD, 7], "[1]: type must be one of ADDED, MODIFIED, DELETED", id="a number"),
         pytest.param([GOOD, event(POD, "BOOKMARK")], "[1]: type must be one of", id="a bookmark"),
         pytest.param([GOOD, {"type": "ADDED"}], "[1]: object must be a Kubernetes object", id="no object"),
-        pytest.param([GOOD, event({"kind": "Pod"})], "[1]: object must be a Kubernetes object", id="no metadata"),
+        pytest.param(
+            [GOOD, event({"kind": "Pod"})], "[1]: object must be a Kubernetes object", id="no metadata"
+        ),
         pytest.param(
             [GOOD, event(make_pod("x").requests({"nvidia.com/gpu": "NaN"}))],
             "[1].object: pod default/x: spec.containers[0].resources.requests[nvidia.com/gpu]",

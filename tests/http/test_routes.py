@@ -219,4 +219,9 @@ def test_a_snapshot_can_be_served_again(door: Door) -> None:
     with Door() as other:
         events = [{"type": "ADDED", "object": one} for one in again["items"]]
         assert other.post("/snapshot/events", events).json == {"applied": len(events)}
-        assert {one["metadata"]["name"] for one in other.get("/snapshot").json["items"]} >= {"n1", "a", "p", "g"}
+        assert {one["metadata"]["name"] for one in other.get("/snapshot").json["items"]} >= {
+            "n1",
+            "a",
+            "p",
+            "g",
+        }

@@ -22,9 +22,8 @@ def test_sixty_interleaved_gangs_of_one_or_two_members_all_run(lab: Lab) -> None
     pods: list[Object] = []
     for number in range(GANGS):
         name, members, native = f"g{number:02}", random.randint(1, 2), number % 4 == 3
-        shape = template(
-            **{"native" if native else "gang": name}, gpus=random.randint(4, 8), runs_for="1s"
-        )  # fmt: skip
+        label, field = (None, name) if native else (name, None)
+        shape = template(gang=label, native=field, gpus=random.randint(4, 8), runs_for="1s")
         groups.append(group("gangs", name, members, native=native))
         pods += [pod("gangs", f"{name}-{index}", shape) for index in range(members)]
         lab.minimums[f"gangs/{name}"] = members

@@ -8,6 +8,7 @@ of a sibling, or of a PodGroup, is no change to it.
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 
@@ -26,11 +27,7 @@ def test_members_created_one_per_second_are_all_bound_soon_after_the_last(shared
         shared.members("slow", 1, namespace="plain", first=index, gpus=2)
         if index < 4:
             shared.wait(
-                lambda index=index, began=began: (
-                    refused(shared.pod(f"slow-{index}", "plain")) and time.monotonic() - began >= 1
-                ),
-                10,
-                "the member is refused, and a second has passed",
+                partial(_a_second_after_refusal, shared, index, began), 10, "a second after its refusal"
             )
     assert "gang plain/slow has" in refused(shared.pod("slow-0", "plain"))
     shared.wait(lambda: shared.bound("slow", "plain") == 5, WOKEN_SECONDS, "all five are bound")
@@ -56,3 +53,7 @@ def test_members_that_wait_for_devices_are_bound_soon_after_these_come_free(shar
     for member in shared.of("first", "plain"):
         shared.delete("pods", member["metadata"]["name"], "plain")
     shared.wait(lambda: shared.bound("second", "plain") == 2, WOKEN_SECONDS, "the second gang runs")
+
+
+def _a_second_after_refusal(lab: Lab, index: int, began: float) -> bool:
+    return bool(refused(lab.pod(f"slow-{index}", "plain"))) and time.monotonic() - began >= 1
