@@ -197,6 +197,7 @@ class _Server(uvicorn.Server):
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        return socket.create_server((host, port), backlog=1024)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=1024, dualstack_ipv6=host == "::")
     except OSError as error:
         raise InputError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from None

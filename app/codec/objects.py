@@ -20,7 +20,7 @@ from app.domain.gang import PodGroup
 from app.domain.ids import GangApi, GangKey, NodeName, PodUid, single_key
 from app.domain.node import NOT_READY, UNSCHEDULABLE, Node
 from app.domain.placement import Taint
-from app.domain.pod import FIELD_MANAGER, GATE, Pod
+from app.domain.pod import FIELD_MANAGER, GATE, SINGLE_LABEL, Pod
 from app.domain.resources import parse_amounts
 
 T = TypeVar("T")
@@ -155,7 +155,7 @@ def _gang(
         return GangKey(GangApi.LABEL, namespace, label), None
     if native:
         return GangKey(GangApi.NATIVE, namespace, native), None
-    if GATE in gates:
+    if GATE in gates or SINGLE_LABEL in (meta.labels or {}):
         return single_key(namespace, meta.name, meta.uid), None
     return None, None
 

@@ -14,6 +14,10 @@ from app.domain.resources import is_device
 GATE: Final = "muster.dev/gang"
 """Our own scheduling gate: set by the admission policy, lifted by us alone."""
 
+SINGLE_LABEL: Final = "muster.dev/gang-of-one"
+"""Set in the same patch that lifts the gate of a gang of one: without it nothing would tell, after a restart,
+that the pod had queued with the gangs."""
+
 FIELD_MANAGER: Final = "muster"
 """The field manager on every patch we send."""
 

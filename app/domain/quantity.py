@@ -14,8 +14,8 @@ from typing import Final
 
 from app.domain.errors import QuantityError
 
-LIMIT: Final = 1 << 60
-"""Amounts are clamped to ±LIMIT so that sums over a node stay inside int64."""
+LIMIT: Final = 1 << 53
+"""Amounts are clamped to ±LIMIT (8 PiB): the sum of a thousand pods on one node stays inside int64."""
 
 _GRAMMAR: Final = re.compile(
     r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]{1,4})|(Ki|Mi|Gi|Ti|Pi|Ei)|([numkMGTPE]?))"

@@ -33,7 +33,8 @@ class Reason(Enum):
     # The gang lost what it had.
     LAPSED = ("Lapsed", "gang {gang} gave its seats back: {have} of {need} members came to bind in time")
     DISPLACED = ("Displaced", "gang {gang} lost its seats: {subject}")
-    WITHDRAWN = ("Withdrawn", "gang {gang} changed while its members were held: {subject}")
+    WITHDRAWN = ("Withdrawn", "gang {gang} gave its seats back: {subject}")
+    INTERNAL = ("Internal", "gang {gang} could not be planned, which is a fault of Muster: {subject}")
     # This node cannot take this pod.
     FULL = ("NodeFull", "node has too little free of what the pod requests")
     RESERVED = ("NodeReserved", "what is free on the node is reserved for a gang or a nominated pod")

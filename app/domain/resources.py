@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from app.domain.errors import QuantityError
-from app.domain.quantity import to_count, to_milli, to_units
+from app.domain.quantity import LIMIT, to_count, to_milli, to_units
 
 Amounts: TypeAlias = dict[str, int]
 
@@ -50,9 +50,9 @@ def parse_amounts(raw: Mapping[str, object] | None, *, field: str) -> Amounts:
 
 
 def add(into: Amounts, other: Mapping[str, int]) -> None:
-    """`into` += `other`."""
+    """`into` += `other`, at most LIMIT each."""
     for name, amount in other.items():
-        into[name] = into.get(name, 0) + amount
+        into[name] = min(into.get(name, 0) + amount, LIMIT)
 
 
 def raise_to(into: Amounts, other: Mapping[str, int]) -> None:

@@ -15,7 +15,7 @@ from app.domain.plan import Demand, Plan
 from app.domain.reasons import Reason, Refusal
 from app.domain.resources import CPU, is_device
 from app.inventory.gangs import Gang
-from app.inventory.inventory import Inventory
+from app.inventory.inventory import Inventory, holder_of
 from app.planner.capacity import seats_per_row
 from app.planner.plan import plan
 
@@ -112,16 +112,21 @@ def _held(inventory: Inventory, demand: Demand) -> str:
     name = _scarcest(inventory, demand)
     total = int(inventory.columns.allocatable(name).sum())
     used = int(inventory.columns.used(name).sum())
-    holders: Counter[str] = Counter()
-    for pod in inventory.pods.values():
-        if pod.node is not None and not pod.finished:
-            amount = dict(pod.template.requests).get(name, 0)
-            if amount:
-                holders[f"gang {pod.gang}" if pod.gang and not pod.single else f"pod {pod.key}"] += amount
+    holders = inventory.holders.get(name) or _holders(inventory, name)
     most = sorted(holders.items(), key=lambda item: (-item[1], item[0]))[:2]
     who = ", ".join(f"{holder} holds {_amount(name, amount)}" for holder, amount in most)
     free = f"{_amount(name, max(0, total - used))} of {_amount(name, total)} {name} free"
     return f"{free}; {who}" if who else free
+
+
+def _holders(inventory: Inventory, name: str) -> Counter[str]:
+    """Who holds a resource that is no device; those are kept count of as they change."""
+    holders: Counter[str] = Counter()
+    for pod in inventory.pods.values():
+        amount = dict(pod.template.requests).get(name, 0)
+        if amount and pod.node is not None and not pod.finished:
+            holders[holder_of(pod)] += amount
+    return holders
 
 
 def _scarcest(inventory: Inventory, demand: Demand) -> str:

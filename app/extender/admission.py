@@ -21,6 +21,7 @@ from app.inventory.inventory import Inventory
 from app.inventory.reservations import Booking, Phase
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
+RELEASE_AGAIN_SECONDS = 10.0
 MOST_NOMINATIONS = 3
 """A seat whose nomination keeps being cleared is given up after this many."""
 
@@ -51,6 +52,7 @@ class Admission:
         self._nominations: dict[PodUid, int] = {}
         self._busy: set[PodUid] = set()
         self._clearing: set[PodUid] = set()
+        self._releases: dict[PodUid, float] = {}
         self.stuck: set[PodUid] = set()
         """Seats that nominations do not help; the rounds give their plans up."""
 
@@ -70,7 +72,8 @@ class Admission:
                 self._due[pod.uid] = refused + self._timing.wake_seconds
 
     def release_gate(self, pod: Pod) -> None:
-        """Lift the gate of a pod that needs no seat."""
+        """Lift the gate of a pod that needs no seat; tried again until it is off or the pod is gone."""
+        self._releases[pod.uid] = self._clock() + RELEASE_AGAIN_SECONDS
         self._spawn(self._lift(pod, seated=False))
 
     def answered(self, uid: PodUid) -> None:
@@ -126,6 +129,7 @@ class Admission:
     def tick(self) -> None:
         """Send what is due."""
         now = self._clock()
+        self._release_again(now)
         for uid in [uid for uid, due in self._due.items() if due <= now]:
             del self._due[uid]
             booking, pod = self._inventory.book.get(uid), self._inventory.pods.get(uid)
@@ -135,6 +139,13 @@ class Admission:
                 self.stuck.add(uid)
                 continue
             self._spawn(self._nominate(pod))
+
+    def _release_again(self, now: float) -> None:
+        for uid in [uid for uid, due in self._releases.items() if due <= now]:
+            del self._releases[uid]
+            pod = self._inventory.pods.get(uid)
+            if pod is not None and pod.gated:
+                self.release_gate(pod)
 
     # -- what is written
 
@@ -177,10 +188,11 @@ class Admission:
                     return
                 if seated and self._inventory.book.get(pod.uid) is None:
                     return
-                outcome = await self._admitter.lift_gate(ref(pod))
+                single = pod.single and pod.wants_devices
+                outcome = await self._admitter.lift_gate(ref(pod), single=single)
         finally:
             self._busy.discard(pod.uid)
-        if not outcome.ok and not outcome.gone:
+        if seated and not outcome.ok and not outcome.gone:
             self.stuck.add(pod.uid)
 
     async def _clear(self, pod: Pod) -> None:
@@ -193,7 +205,7 @@ class Admission:
             self._clearing.discard(pod.uid)
 
     def _forget(self, uid: PodUid) -> None:
-        for table in (self._due, self._refused, self._nominations):
+        for table in (self._due, self._refused, self._nominations, self._releases):
             table.pop(uid, None)
 
 

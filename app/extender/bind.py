@@ -14,7 +14,7 @@ from typing import Any
 
 from app.codec.extender import BindArgs
 from app.domain.ids import GangKey, NodeName, PodUid
-from app.domain.plan import PodRef, Seat
+from app.domain.plan import Outcome, PodRef, Seat
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.extender.admission import ref
@@ -27,6 +27,12 @@ from app.inventory.reservations import Booking, Phase
 
 HungUp = Callable[[], Coroutine[Any, Any, object]]
 """Starts a wait that ends when the caller drops the connection."""
+
+MOST_HOLD_SECONDS = 570.0
+"""Below the httpTimeout of the bind stanza (10 min): we must be the first to end a hold."""
+
+DOUBT_SECONDS = 5.0
+"""How long the place of an ordinary pod is kept after a binding whose answer was lost."""
 
 NOT_ACTIVE = "this Muster is not active: another replica holds the scheduler's Lease"
 STOPPING = "Muster is shutting down; kube-scheduler will try again"
@@ -53,6 +59,7 @@ class Bind:
         self._clock = clock
         self._posting: set[asyncio.Task[None]] = set()
         self._last_move: dict[GangKey, float] = {}
+        self._doubtful: dict[PodUid, float] = {}
         self.barrier = Barrier()
         self.stopping = False
         rounds.dropped = self._dropped
@@ -69,7 +76,8 @@ class Bind:
         assert pod is not None
         booking = self._inventory.book.get(pod.uid)
         if booking is None:
-            return self._no_seat(pod) if pod.gang is not None else await self._ordinary(pod, node)
+            member = pod.gang is not None and not pod.single
+            return self._no_seat(pod) if member else await self._ordinary(pod, node)
         if booking.node != node:
             return f"pod {pod.key} has its seat on {booking.node}, not on {node}"
         if booking.phase is Phase.POSTED:
@@ -112,10 +120,19 @@ class Bind:
             return f"node {node} has no room left for pod {pod.key} beside what is reserved"
         booking = self._inventory.hold(Seat(uid=pod.uid, node=node, template=pod.template))
         booking.phase = Phase.POSTED
-        outcome = await self._binder.bind(ref(pod), node)
+        outcome = await self._send(ref(pod), node)
         if not outcome.ok and self._inventory.book.get(pod.uid) is booking:
-            self._inventory.release(pod.uid)
+            # A binding whose answer was lost may still land: the place is kept a moment longer.
+            self._doubtful[pod.uid] = self._clock() + (0.0 if outcome.gone else DOUBT_SECONDS)
+            booking.phase = Phase.RESERVED
         return outcome.error
+
+    async def _send(self, pod: PodRef, node: NodeName) -> Outcome:
+        """The binder is not supposed to raise; if it does, the call must still be answered."""
+        try:
+            return await self._binder.bind(pod, node)
+        except Exception as fault:
+            return Outcome(error=f"binding failed, which is a fault of Muster: {fault!r}")
 
     # -- the barrier
 
@@ -140,7 +157,11 @@ class Bind:
 
     def _left(self, held: Held) -> None:
         self.barrier.leave(held)
-        booking = self._inventory.book.get(held.uid)
+        self._back_to_reserved(held.uid)
+
+    def _back_to_reserved(self, uid: PodUid) -> None:
+        """Nobody waits for this seat at the barrier any more."""
+        booking = self._inventory.book.get(uid)
         if booking is not None and booking.phase is Phase.HELD:
             booking.phase = Phase.RESERVED
 
@@ -150,6 +171,7 @@ class Bind:
             error = self._stale(held)
             if error:
                 self.barrier.turn_away(held.uid, gang, error)
+                self._back_to_reserved(held.uid)
         waiting = self.barrier.of(gang)
         if not waiting or not self._complete(gang, len(waiting)):
             return
@@ -186,7 +208,7 @@ class Bind:
         return ""
 
     async def _post(self, held: Held, pod: PodRef, booking: Booking) -> None:
-        outcome = await self._binder.bind(pod, booking.node)
+        outcome = await self._send(pod, booking.node)
         current = self._inventory.book.get(held.uid)
         if not outcome.ok and current is booking:
             if outcome.gone:
@@ -214,6 +236,13 @@ class Bind:
     def tick(self) -> None:
         """End holds that nobody joins any more, or that reached the gang's own deadline."""
         now = self._clock()
+        for uid in [uid for uid, until in self._doubtful.items() if until <= now]:
+            del self._doubtful[uid]
+            booking = self._inventory.book.get(uid)
+            if booking is not None and booking.phase is Phase.RESERVED:
+                self._inventory.release(uid)
+        for key in self._last_move.keys() - set(self.barrier.gangs()):
+            del self._last_move[key]
         for key in self.barrier.gangs():
             self.review(key)
             waiting = self.barrier.of(key)
@@ -227,7 +256,7 @@ class Bind:
     def _over(self, key: GangKey, waiting: list[Held], now: float) -> bool:
         gang = self._inventory.gangs.get(key)
         own = gang.group.timeout_seconds if gang is not None and gang.group is not None else None
-        limit = min(float(own), self._timing.gang_seconds) if own else self._timing.gang_seconds
+        limit = min(float(own), MOST_HOLD_SECONDS) if own else self._timing.gang_seconds
         if now - min(held.arrived for held in waiting) > limit:
             return True
         if any(b.phase is Phase.ANSWERED for b in self._inventory.book.of(key)):

@@ -62,7 +62,7 @@ def claim_of(gang: Gang, inventory: Inventory, known: Claim | None) -> Claim:
         demand=demand,
         names=tuple(sorted({name for member in members for name, _ in member.template.requests})),
         signature=(need, roll.priority, frozenset(Counter(member.template for member in members).items())),
-        rank=(not (roll.wounded or seats), -roll.priority, roll.created, gang.key),
+        rank=(not (roll.wounded or 0 < seats < roll.missing), -roll.priority, roll.created, gang.key),
     )
 
 

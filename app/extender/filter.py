@@ -46,7 +46,7 @@ class Filter:
         booking = self._inventory.book.get(pod.uid)
         if booking is not None:
             return self._seated(pod, booking, names)
-        if pod.gang is not None:
+        if pod.gang is not None and not pod.single:
             self._admission.refused(pod.uid)
             unseen = pod.uid not in self._inventory.pods
             return _refuse(Refusal(reason=Reason.UNSEEN) if unseen else self._rounds.refusal(pod.gang), names)
@@ -109,17 +109,17 @@ class Filter:
             return FilterAnswer(names=None)
         answer = FilterAnswer(names=list(compress(names, fine.tolist())))
         out = np.flatnonzero(~fine)
-        could_when_empty = self._holds(pod, index, self._inventory.columns.allocatable)
-        unreserved = self._holds(
-            pod, index, lambda n: self._inventory.columns.allocatable(n) - self._inventory.columns.used(n)
-        )
+        columns = self._inventory.columns
+        could_when_empty = self._holds(pod, index, columns.allocatable)
+        could_when_idle = self._holds(pod, index, lambda n: columns.allocatable(n) - columns.reserved(n))
+        unreserved = self._holds(pod, index, lambda n: columns.allocatable(n) - columns.used(n))
         for spot in out:
             name = names[spot]
             if not known[spot]:
                 answer.unresolvable[name] = Reason.UNKNOWN_NODE.sentence
             elif not could_when_empty[spot]:
                 answer.unresolvable[name] = Reason.TOO_SMALL.sentence
-            elif unreserved[spot]:
+            elif unreserved[spot] or not could_when_idle[spot]:
                 answer.unresolvable[name] = Reason.RESERVED.sentence
             else:
                 answer.failed[name] = Reason.FULL.sentence

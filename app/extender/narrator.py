@@ -28,6 +28,9 @@ PER_TICK = 20
 FRESH_PER_TICK = 15
 """Of these, gangs that have just changed come first, but leave some places for those whose turn it is."""
 
+BUDGET_SECONDS = 0.005
+"""Longest that one tick may keep the event loop from a filter call."""
+
 RENEW_SECONDS = 600.0
 """An unchanged sentence is said again this often, so that it outlives the API's event TTL of an hour."""
 
@@ -51,10 +54,20 @@ class Narrator:
         self._reporter = reporter
         self._clock = clock
         self._said: dict[GangKey, Said] = {}
-        self._mixed: dict[PodUid, str] = {}
+        self._mixed: dict[PodUid, float] = {}
         self._queue: list[GangKey] = []
         self._fresh: dict[GangKey, None] = {}
-        self._warned: dict[GangKey, str] = {}
+        self._warned: dict[str, str] = {}
+
+    def resume(self) -> None:
+        """This process may speak from now on: what was said before has reached nobody."""
+        self._said.clear()
+        self._mixed.clear()
+        self._warned.clear()
+        for gang in self._inventory.gangs:
+            self.defined(gang)
+        for pod in self._inventory.pods.values():
+            self.observed(None, pod)
 
     def tick(self) -> None:
         """Look at a few waiting gangs: what has just changed, then the next in turn."""
@@ -67,10 +80,24 @@ class Narrator:
         self._fresh = dict.fromkeys(fresh[FRESH_PER_TICK:])
         rest = PER_TICK - len(fresh[:FRESH_PER_TICK])
         now, self._queue = fresh[:FRESH_PER_TICK] + self._queue[:rest], self._queue[rest:]
-        for key in now:
+        began = self._clock()
+        for spot, key in enumerate(now):
             gang = self._inventory.gangs.get(key)
             if gang is not None:
                 self._waits(gang)
+            if self._clock() - began > BUDGET_SECONDS:
+                self._queue = now[spot + 1 :] + self._queue
+                break
+        self._renew_mixed()
+
+    def _renew_mixed(self) -> None:
+        for uid, at in list(self._mixed.items()):
+            pod = self._inventory.pods.get(uid)
+            if pod is None:
+                del self._mixed[uid]
+            elif self._clock() - at > RENEW_SECONDS:
+                del self._mixed[uid]
+                self.observed(None, pod)
 
     def _waits(self, gang: Gang) -> None:
         refusal = self._rounds.refusal(gang.key)
@@ -104,11 +131,9 @@ class Narrator:
             if gone is not None and (gone.gang is not None or gone.mixed is not None):
                 self._mixed.pop(gone.uid, None)
                 self._reporter.forget(ref(gone))
-        elif after.mixed is not None and after.alive:
-            text = Refusal(reason=Reason.MIXED_APIS, subject=" and ".join(after.mixed)).text
-            if self._mixed.get(after.uid) != text:
-                self._mixed[after.uid] = text
-                self._reporter.event(ref(after), reason="GangMixedApis", message=text, warning=True)
+        elif after.mixed is not None and after.alive and after.uid not in self._mixed:
+            self._mixed[after.uid] = self._clock()
+            self._say(ref(after), Refusal(reason=Reason.MIXED_APIS, subject=" and ".join(after.mixed)))
 
     def defined(self, gang: Gang) -> None:
         """A gang's PodGroup or members changed: warn of what is probably a mistake, and count."""
@@ -124,20 +149,13 @@ class Narrator:
         if group.key.api is GangApi.LABEL:
             self._reporter.counts(group, counts(gang))
 
-    def planned(self, gang: Gang, seats: int) -> None:
-        """A gang got its seats."""
-        if gang.group is not None:
-            self._reporter.event(
-                gang.group, reason="GangPlanned", message=f"{seats} members have their seats"
-            )
-
     def released(self, pod: Pod, why: str) -> None:
         """A gate was lifted for another reason than a seat."""
         self._reporter.event(ref(pod), reason="GateReleased", message=f"{why}: muster.dev/gang is lifted")
 
     def _warn(self, group: PodGroup, reason: str, text: str) -> None:
-        if self._warned.get(group.key) != text:
-            self._warned[group.key] = text
+        if self._warned.get(group.uid) != text:
+            self._warned[group.uid] = text
             self._reporter.event(group, reason=reason, message=text, warning=True)
 
 

@@ -33,8 +33,11 @@ class Admitter(Protocol):
         """Set `status.nominatedNodeName`; None clears it. On a bound pod this has no effect and is ok."""
         ...
 
-    async def lift_gate(self, pod: PodRef) -> Outcome:
-        """Remove `muster.dev/gang` from `spec.schedulingGates`, and no other gate."""
+    async def lift_gate(self, pod: PodRef, *, single: bool = False) -> Outcome:
+        """Remove `muster.dev/gang` from `spec.schedulingGates`, and no other gate.
+
+        `single` also labels the pod as a gang of one.
+        """
         ...
 
 

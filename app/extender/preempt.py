@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from app.domain.ids import GangKey, PodUid
+from app.domain.ids import GangKey, NodeName, PodUid
 from app.domain.pod import Pod
 from app.inventory.inventory import Inventory
 from app.inventory.reservations import Phase
@@ -25,7 +25,7 @@ def preempt(inventory: Inventory, pod: Pod, candidates: Victims) -> Victims:
     harmless: Victims = {}
     whole: Victims = {}
     for node, (uids, violations) in candidates.items():
-        if not uids:
+        if not uids or not _makes_room(inventory, pod, node, uids):
             continue
         harm = _harm(inventory, uids)
         if harm == 0:
@@ -33,6 +33,22 @@ def preempt(inventory: Inventory, pod: Pod, candidates: Victims) -> Victims:
         elif harm == 1:
             whole[node] = (uids, violations)
     return harmless or whole
+
+
+def _makes_room(inventory: Inventory, pod: Pod, node: str, uids: list[str]) -> bool:
+    """Whether the pod fits beside what is reserved once the victims are gone: nobody is evicted for nothing.
+    Of a node or a victim that is not known yet nothing can be said against it."""
+    row = inventory.columns.row_of.get(NodeName(node))
+    victims = [inventory.pods.get(PodUid(uid)) for uid in uids]
+    if row is None or not all(victims):
+        return True
+    free = inventory.free_for(pod)
+    for victim in victims:
+        booking = inventory.book.get(victim.uid) if victim is not None else None
+        if victim is not None and node in (victim.node, booking.node if booking is not None else None):
+            for name, amount in victim.template.requests:
+                free[inventory.columns.column_of[name], row] += amount
+    return bool(inventory.fits(pod.template, free, [row])[0])
 
 
 def _harm(inventory: Inventory, uids: list[str]) -> int:

@@ -92,11 +92,12 @@ class Rounds:
             self._inventory.reserve(Plan(gang=gang.key, seats=(seat,)), extend=booking.plan)
             self._stand(gang.key).progress_at = self._clock()
 
-    def _fill_vacancies(self, gang: Gang) -> None:
-        """The gang is planned now: what was kept for it is free for it."""
-        for booking in self._inventory.book.of(gang.key):
-            if booking.vacant:
-                self._inventory.release(booking.uid)
+    def _fill_vacancies(self, gang: Gang) -> bool:
+        """The gang is planned now: what was kept for it is free for it. Whether there was any."""
+        vacant = [booking for booking in self._inventory.book.of(gang.key) if booking.vacant]
+        for booking in vacant:
+            self._inventory.release(booking.uid)
+        return bool(vacant)
 
     def _check_row(self, row: int) -> None:
         """A node that is overdrawn, gone, cordoned or tainted cannot keep its seats."""
@@ -161,9 +162,14 @@ class Rounds:
         if self.closed or not self._dirty or not self._leadership.active:
             return
         self._dirty = False
-        refused: dict[Signature, Refusal] = {}
+        refused: dict[tuple[Signature, GangKey | None], Refusal] = {}
         for gang, claim in self._in_order():
-            self._consider(gang, claim, refused)
+            try:
+                self._consider(gang, claim, refused)
+            except Exception as fault:  # a fault of ours in one gang must not keep all others waiting
+                self._stand(gang.key).blocked(
+                    Refusal(reason=Reason.INTERNAL, gang=gang.key, subject=repr(fault)[:200])
+                )
         self._recovering = False
 
     def _in_order(self) -> list[tuple[Gang, Claim]]:
@@ -188,7 +194,9 @@ class Rounds:
         standing.claim = claim_of(gang, self._inventory, standing.claim)
         return standing.claim
 
-    def _consider(self, gang: Gang, claim: Claim, refused: dict[Signature, Refusal]) -> None:
+    def _consider(
+        self, gang: Gang, claim: Claim, refused: dict[tuple[Signature, GangKey | None], Refusal]
+    ) -> None:
         standing = self._stand(gang.key)
         if claim.blocked is not None:
             if standing.refusal is not claim.blocked:
@@ -198,17 +206,20 @@ class Rounds:
             return
         if standing.retry_at > self._clock() or not self._in_play(gang, standing):
             return
-        self._fill_vacancies(gang)
+        if self._fill_vacancies(gang):
+            refused.clear()  # more is free than when the others were refused
+            self._dirty = True
         claim = self._claim(gang)
         assert claim.demand is not None, "a claim without members does not stand"
-        verdict: Plan | Refusal | None = refused.get(claim.signature)
+        view = self._inventory.view(priority=claim.demand.priority, gang=gang.key)
+        alike = (claim.signature, self._inventory.viewpoint(gang.key))
+        verdict: Plan | Refusal | None = refused.get(alike)
         if verdict is None:
-            view = self._inventory.view(priority=claim.demand.priority, gang=gang.key)
             verdict = plan(view, claim.demand)
         if isinstance(verdict, Plan):
             self._seat(gang, verdict)
             return
-        refused.setdefault(claim.signature, verdict)
+        refused.setdefault(alike, verdict)
         if not self._replan(gang):
             self._refuse(standing, verdict, claim)
 
@@ -257,13 +268,11 @@ class Rounds:
             self._admission.release_gate(pod)
 
     def _would_preempt(self, pod: Pod) -> bool:
-        """Whether pods of lower priority hold what a gang of one needs, on a node that admits it."""
-        free = self._inventory.free_for(pod)
-        for other in self._inventory.pods.values():
-            if other.node is not None and not other.finished and other.priority < pod.priority:
-                row = self._inventory.columns.row_of[other.node]
-                for name, amount in other.template.requests:
-                    free[self._inventory.columns.column_of[name], row] += amount
+        """Whether pods of lower priority hold what a gang of one needs, on a node that admits it, and the
+        preempt verb would let them go."""
+        free = self._inventory.free_after_preempting(pod.priority)
+        if free is None:
+            return False
         rows = self._inventory.admitting(pod.template).nonzero()[0]
         return bool(self._inventory.fits(pod.template, free, rows).any())
 
@@ -367,7 +376,8 @@ class Rounds:
         group = gang.group.uid if gang is not None and gang.group is not None else ""
         standing = self._standing.get(key)
         if standing is None or (group and standing.group not in ("", group)):
-            standing = self._standing[key] = Standing()  # a PodGroup that was created again starts afresh
+            # A PodGroup that was created again starts afresh.
+            standing = self._standing[key] = Standing(progress_at=self._clock())
         standing.group = group or standing.group
         return standing
 

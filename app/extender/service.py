@@ -141,13 +141,11 @@ class Service:
 
     def tick(self) -> None:
         """Everything that happens because time passes."""
-        if not self.ready:
-            return
         self._follow_leadership()
-        if not self._active:
+        self.bind.tick()  # deadlines and hand-overs do not wait for a fresh picture
+        if not self.ready or not self._active:
             return
         self.admission.tick()
-        self.bind.tick()
         self.rounds.tick()
         self.rounds.run()
         if self._clock() >= self._next_narration:
@@ -158,8 +156,9 @@ class Service:
     def _follow_leadership(self) -> None:
         was, self._active = self._active, self._leadership.active
         if self._active and not was:
-            self.rounds.run()
+            self._plan_now()
             self.admission.sweep()
+            self.narrator.resume()
             for pod in list(self.inventory.pods.values()):
                 self._release(pod)
         elif was and not self._active:
@@ -176,8 +175,13 @@ class Service:
     def _spawn(self, work: Coroutine[Any, Any, None]) -> object:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
         return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.result()  # a fault of ours: the loop's handler logs it
 
     # -- the verbs
 

@@ -24,8 +24,9 @@ from app.domain.node import Node
 from app.domain.placement import Template
 from app.domain.plan import Plan, Seat
 from app.domain.pod import SCHEDULER, Pod
+from app.domain.resources import is_device
 from app.inventory.columns import Columns, Mask, Matrix
-from app.inventory.gangs import Gang, GangTable
+from app.inventory.gangs import GangTable
 from app.inventory.nodes import NodeTable
 from app.inventory.reservations import Book, Booking, Phase
 from app.inventory.view import View
@@ -56,10 +57,13 @@ class Inventory:
         self.names: list[NodeName] = []
         self.bad_starts: Counter[NodeName] = Counter()
         self.scheduler = scheduler
-        self.version = 0
         self._nominated: dict[PodUid, Pod] = {}
         self._plans = 0
-        self._views: dict[tuple[int, GangKey | None] | None, View] = {}
+        self._views: dict[object, View] = {}
+        self._nominators: set[GangKey | None] | None = None
+        self._evictable: dict[int, Matrix] = {}
+        self.holders: dict[str, Counter[str]] = {}
+        """Per device: how much each gang or pod holds."""
 
     # -- the watch
 
@@ -75,6 +79,7 @@ class Inventory:
                 case PodGroup():
                     self.gangs.define(change.value.key, None if change.gone else change.value)
                     touched.gangs.add(change.value.key)
+        self._evictable.clear()
         self._moved()
         return touched
 
@@ -96,6 +101,16 @@ class Inventory:
                 row = self._row(held[0])
                 change(row, held[1].requests)
                 touched.rows.add(row)
+                self._hold_device(pod, sign=1 if pod is after else -1)
+
+    def _hold_device(self, pod: Pod, *, sign: int) -> None:
+        holder = holder_of(pod)
+        for name, amount in pod.template.requests:
+            if is_device(name):
+                held = self.holders.setdefault(name, Counter())
+                held[holder] += sign * amount
+                if held[holder] <= 0:
+                    del held[holder]
 
     def _leave(self, before: Pod, after: Pod | None, touched: Touched) -> None:
         del self.pods[before.uid]
@@ -221,7 +236,7 @@ class Inventory:
 
     def view(self, *, priority: int = 0, gang: GangKey | None = None) -> View:
         """What is free now for a gang of `priority`: others' nominations at or above it count as used."""
-        level = (priority, self._nominating(gang)) if self._nominated else None
+        level = (priority, self.viewpoint(gang)) if self._nominated else None
         view = self._views.get(level)
         if view is None:
             free = self.columns.free()
@@ -232,26 +247,64 @@ class Inventory:
 
     def view_without_reservations(self) -> View:
         """What would be free if no seat were set aside: tells "behind another gang" from "busy"."""
-        free = self.columns.free()
-        for booking in self.book:
-            for name, amount in booking.template.requests:
-                free[self.columns.column_of[name], booking.row] += amount
-        return self.as_view(free)
+        view = self._views.get("unreserved")
+        if view is None:
+            free = self.columns.free()
+            for booking in self.book:
+                for name, amount in booking.template.requests:
+                    free[self.columns.column_of[name], booking.row] += amount
+            view = self._views["unreserved"] = self.as_view(free)
+        return view
 
     def view_when_empty(self) -> View:
         """What an empty cluster would have: tells "can never fit" from "busy"."""
-        free = np.zeros((len(self.columns.column_of), self.columns.rows), np.int64)
-        for name, column in self.columns.column_of.items():
-            free[column] = self.columns.allocatable(name)
-        return self.as_view(free)
+        view = self._views.get("empty")
+        if view is None:
+            free = np.zeros((len(self.columns.column_of), self.columns.rows), np.int64)
+            for name, column in self.columns.column_of.items():
+                free[column] = self.columns.allocatable(name)
+            view = self._views["empty"] = self.as_view(free)
+        return view
+
+    def free_after_preempting(self, priority: int) -> Matrix | None:
+        """What would be free if everything of lower priority went that the preempt verb lets go; None if
+        nothing would."""
+        evictable = self._evictable.get(priority)
+        if evictable is None:
+            evictable = self._evictable[priority] = self._sum_evictable(priority)
+        if not evictable.any():
+            return None
+        free = self.columns.free()
+        free[: evictable.shape[0], : evictable.shape[1]] += evictable
+        return free
+
+    def _sum_evictable(self, priority: int) -> Matrix:
+        evictable = np.zeros((len(self.columns.column_of), self.columns.rows), np.int64)
+        for pod in self.pods.values():
+            if pod.priority < priority and _holding(pod) is not None and self._expendable(pod):
+                row = self.columns.row_of[NodeName(pod.node or "")]
+                for name, amount in pod.template.requests:
+                    evictable[self.columns.column_of[name], row] += amount
+        return evictable
+
+    def _expendable(self, pod: Pod) -> bool:
+        """Whether evicting it and its gang's members on its node leaves no half a gang behind."""
+        gang = self.gangs.get(pod.gang) if pod.gang is not None and not pod.single else None
+        if gang is None:
+            return True
+        bound = gang.roll.bound
+        elsewhere = sum(member.node != pod.node for member in bound)
+        return elsewhere == 0 or elsewhere >= gang.roll.minimum
 
     def as_view(self, free: Matrix) -> View:
         """A view on other free amounts than the present ones: a what-if."""
         return View(free, names=self.names, column_of=self.columns.column_of, admitting=self.admitting)
 
-    def _nominating(self, gang: GangKey | None) -> GangKey | None:
-        """`gang` if one of its own members is nominated, so that it is not in its own way."""
-        return gang if gang and any(pod.gang == gang for pod in self._nominated.values()) else None
+    def viewpoint(self, gang: GangKey | None) -> GangKey | None:
+        """`gang` if one of its own members is nominated: it is not in its own way, and so sees more."""
+        if self._nominators is None:
+            self._nominators = {pod.gang for pod in self._nominated.values()}
+        return gang if gang in self._nominators else None
 
     def admitting(self, template: Template) -> Mask:
         """Rows whose node exists and admits the template."""
@@ -284,10 +337,6 @@ class Inventory:
             fine &= free[column, index] >= amount
         return fine
 
-    def gang_of(self, pod: Pod) -> Gang | None:
-        """The pod's gang."""
-        return self.gangs.get(pod.gang) if pod.gang is not None else None
-
     def _subtract_nominations(self, free: Matrix, priority: int, *, but: PodUid | GangKey | None) -> None:
         for pod in self.foreign_nominations():
             if pod.priority < priority or pod.nominated is None or but in (pod.uid, pod.gang or pod.uid):
@@ -298,15 +347,20 @@ class Inventory:
                     free[self.columns.column_of[name], row] -= amount
 
     def _moved(self) -> None:
-        self.version += 1
+        self._nominators = None
         self._views.clear()
 
 
-def _holding(pod: Pod | None) -> tuple[NodeName, Template] | None:
-    """Where a pod holds what; None when it holds nothing."""
+def holder_of(pod: Pod) -> str:
+    """Under which name people know who holds something."""
+    return f"gang {pod.gang}" if pod.gang is not None and not pod.single else f"pod {pod.key}"
+
+
+def _holding(pod: Pod | None) -> tuple[NodeName, Template, GangKey | None] | None:
+    """Where a pod holds what, and for whom; None when it holds nothing."""
     if pod is None or pod.node is None or pod.finished:
         return None
-    return pod.node, pod.template
+    return pod.node, pod.template, pod.gang
 
 
 def _blocks_less(before: Pod, after: Pod | None) -> bool:

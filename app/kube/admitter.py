@@ -20,7 +20,7 @@ from msgspec import Struct
 from app.domain.errors import ApiError
 from app.domain.ids import NodeName
 from app.domain.plan import Outcome, PodRef
-from app.domain.pod import GATE
+from app.domain.pod import GATE, SINGLE_LABEL
 from app.kube.backoff import Backoff
 from app.kube.binder import GONE, read_pod
 from app.kube.client import (
@@ -57,11 +57,15 @@ class Admitter:
         body = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}}
         return await self._patch(pod, path, body, MERGE_PATCH)
 
-    async def lift_gate(self, pod: PodRef) -> Outcome:
-        """Remove `muster.dev/gang` from `spec.schedulingGates`, and no other gate; ok when it is off."""
+    async def lift_gate(self, pod: PodRef, *, single: bool = False) -> Outcome:
+        """Remove `muster.dev/gang` from `spec.schedulingGates`, and no other gate; ok when it is off.
+
+        `single` labels the pod as a gang of one in the same patch.
+        """
         path = object_path("/api/v1", pod.namespace, "pods", pod.name)
         gates = [{"$patch": "delete", "name": GATE}]
-        body = {"metadata": {"uid": pod.uid}, "spec": {"schedulingGates": gates}}
+        meta: dict[str, object] = {"uid": pod.uid, **({"labels": {SINGLE_LABEL: "true"}} if single else {})}
+        body = {"metadata": meta, "spec": {"schedulingGates": gates}}
         return await self._patch(pod, path, body, STRATEGIC_PATCH)
 
     async def _patch(self, pod: PodRef, path: str, body: object, content_type: str) -> Outcome:

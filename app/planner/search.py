@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Depth-first search for unlike members of a small gang, when packing template by template found no way.
 
-Bounded: it gives up after `STEPS` placements, so a "no" from here means "not found", never a wrong "yes".
+Bounded: it gives up after looking at `STEPS` places, so a "no" from here means "not found"; a "yes" is right.
 Nodes that look the same to every member are tried once per level; equal members are placed in row order.
 """
 
@@ -16,7 +16,7 @@ from app.inventory.columns import Matrix
 from app.inventory.view import View
 from app.planner.capacity import seats_per_row
 
-STEPS: Final = 4000
+STEPS: Final = 20_000
 MOST_MEMBERS: Final = 16
 MOST_ROWS: Final = 64
 
@@ -79,13 +79,15 @@ class _Problem:
         tried: set[tuple[int, ...]] = set()
         for row in self.rows[start:]:
             free = self._free[row]
-            look = (*free, *(int(mask[row]) for mask in self._allowed[index:]))
-            if not allowed[row] or look in tried or any(a > f for a, f in zip(ask, free, strict=True)):
-                continue
-            tried.add(look)
             self.steps -= 1
             if self.steps <= 0:
                 return False
+            if not allowed[row] or any(a > f for a, f in zip(ask, free, strict=True)):
+                continue
+            look = (*free, *(int(mask[row]) for mask in self._allowed[index:]))
+            if look in tried:
+                continue
+            tried.add(look)
             self._free[row] = [f - a for a, f in zip(ask, free, strict=True)]
             placed.append((member, row))
             if self._place(index + 1, skips, placed):

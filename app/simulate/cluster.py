@@ -18,7 +18,7 @@ from app.domain.errors import InputError
 from app.domain.gang import PodGroup
 from app.domain.ids import GangApi, NodeName
 from app.domain.plan import Outcome, PodRef
-from app.domain.pod import FIELD_MANAGER, GATE
+from app.domain.pod import FIELD_MANAGER, GATE, SINGLE_LABEL
 
 ObjectKey = tuple[str, str, str, str]
 TYPES = ("ADDED", "MODIFIED", "DELETED")
@@ -136,7 +136,7 @@ class SnapshotCluster:
         self._update(changed)
         return Outcome()
 
-    async def lift_gate(self, pod: PodRef) -> Outcome:
+    async def lift_gate(self, pod: PodRef, *, single: bool = False) -> Outcome:
         """Our entry of `spec.schedulingGates`."""
         found = self._find(pod)
         if found is None:
@@ -147,6 +147,9 @@ class SnapshotCluster:
         spec.pop("schedulingGates", None)
         if gates:
             spec["schedulingGates"] = gates
+        if single:
+            labels = _part(changed, "metadata").get("labels") or {}
+            _part(changed, "metadata")["labels"] = {**labels, SINGLE_LABEL: "true"}
         self._update(changed)
         return Outcome()
 

@@ -6,6 +6,7 @@ Put it on a world before the objects that matter are there: `world = World(node)
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -25,12 +26,16 @@ class Told(NamedTuple):
 
 
 class Diary:
-    """`written` holds "lift a", "nominate a n1", "clear a". `refuse` makes writes of a kind fail."""
+    """`written` holds "lift a", "nominate a n1", "clear a".
+
+    `refuse` makes writes of a kind fail, `hold` makes all wait until it is set.
+    """
 
     def __init__(self, world: World) -> None:
         self.written: list[str] = []
         self.told: list[Told] = []
         self.refuse: set[str] = set()
+        self.hold: asyncio.Event | None = None
         cluster = world.cluster
         nominate, lift = cluster.nominate, cluster.lift_gate
 
@@ -38,14 +43,16 @@ class Diary:
             line = f"nominate {pod.name} {node}" if node else f"clear {pod.name}"
             return await self._write(line, lambda: nominate(pod, node))
 
-        async def _lift(pod: PodRef) -> Outcome:
-            return await self._write(f"lift {pod.name}", lambda: lift(pod))
+        async def _lift(pod: PodRef, *, single: bool = False) -> Outcome:
+            return await self._write(f"lift {pod.name}", lambda: lift(pod, single=single))
 
         for name, stand_in in (("nominate", _nominate), ("lift_gate", _lift), ("event", self._event)):
             setattr(cluster, name, stand_in)
 
     async def _write(self, line: str, write: Callable[[], Awaitable[Outcome]]) -> Outcome:
         self.written.append(line)
+        if self.hold is not None:
+            await self.hold.wait()
         if line.partition(" ")[0] in self.refuse:
             return Outcome(error="403: forbidden")
         return await write()

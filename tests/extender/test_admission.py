@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from app.domain.ids import PodUid
 from app.extender.admission import MOST_NOMINATIONS
 from app.extender.timing import Timing
 from tests.builders import GroupBuilder, PodBuilder, make_group, make_node, make_pod
@@ -176,6 +179,30 @@ def test_a_refused_member_without_an_outcome_is_nominated_after_a_second(
     assert sorted(diary.written) == ["nominate a n1", "nominate b n1"], "they sleep: nothing else wakes them"
 
 
+def test_a_member_refused_long_ago_is_nominated_at_once(make: Make) -> None:
+    world = make(make_node("n1").gpus(2), GROUP, member("a"))
+    diary = Diary(world)
+    world.filter("a", ["n1"])
+    world.tick(10)
+    world.put(member("b"))
+    world.run(_tick(world))
+    assert diary.written == ["nominate a n1"]
+
+
+def test_a_member_that_failed_after_its_answer_is_nominated_a_second_later(
+    refused: tuple[World, Diary],
+) -> None:
+    """Another plugin refused it, or it was not bound in time: kube-scheduler may be about to try again."""
+    world, diary = refused
+    for name in "ab":
+        world.filter(name, ["n1"])
+    refuse(world, "a", at="2026-01-01T00:00:01Z")
+    world.run(_tick(world))
+    assert diary.take() == []
+    world.tick(2)
+    assert diary.take() == ["nominate a n1"]
+
+
 def test_a_member_that_got_its_answer_needs_no_nomination(refused: tuple[World, Diary]) -> None:
     world, diary = refused
     for name in "ab":
@@ -237,12 +264,30 @@ def test_a_nomination_that_fails_is_tried_again(refused: tuple[World, Diary]) ->
     world, diary = refused
     diary.refuse = {"nominate"}
     world.filter("b", ["n1"])
+    booking = world.service.inventory.book.get(PodUid("uid-a"))
     world.now += 1.0
     world.run(_tick(world))
+    assert booking is not None and not booking.nominated
     diary.refuse = set()
     world.tick(1)
     assert diary.written == ["nominate a n1", "nominate a n1"]
     assert nominated(world, "a") == "n1"
+
+
+def test_a_plan_dropped_while_its_nominations_are_under_way_leaves_neither_them_nor_lifted_gates(
+    make: Make,
+) -> None:
+    world = make(make_node("n1").gpus(2), GROUP, timing=Timing(seen_seconds=0.0, nominate_from_nodes=1))
+    diary = Diary(world)
+    diary.hold = asyncio.Event()
+    for name in "ab":
+        world.put(member(name).gated())
+    assert diary.take() == ["nominate a n1", "nominate b n1"]
+    world.remove(GROUP)
+    diary.hold.set()
+    world.idle()
+    assert (nominated(world, "a"), nominated(world, "b")) == (None, None)
+    assert not [line for line in diary.take() if line.startswith("lift")]
 
 
 def test_a_seat_that_moves_takes_its_nomination_along(make: Make) -> None:

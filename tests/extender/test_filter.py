@@ -90,6 +90,23 @@ def test_a_seat_that_was_answered_is_not_swapped_away(spread: World) -> None:
         assert spread.filter("a", ["n2"])["NodeNames"] == []
 
 
+def test_members_of_unlike_size_do_not_swap(make: Make) -> None:
+    big, small = member("big", 2).gated(), member("small", 1).gated()
+    world = make(make_node("n1").gpus(2), make_node("n2").gpus(1), make_group("g", 2), big, small)
+    assert seats(world) == {"big": "n1", "small": "n2"}
+    with nothing_moves(world):
+        assert world.filter("big", ["n2"])["NodeNames"] == []
+
+
+def test_a_member_held_at_the_barrier_keeps_its_seat_whatever_is_offered(spread: World) -> None:
+    spread.put(make_node("n3").gpus(1))
+    spread.filter("a", ["n1"])
+    call = spread.bind("a", "n1")
+    with nothing_moves(spread):
+        assert spread.filter("a", ["n3"])["NodeNames"] == []
+    assert spread.error(call) is None
+
+
 def test_a_seat_that_was_nominated_is_not_swapped_away(spread: World) -> None:
     booking = spread.service.inventory.book.get(PodUid("uid-b"))
     assert booking is not None

@@ -237,6 +237,13 @@ def test_a_gate_that_is_not_ours_to_keep_is_lifted_and_said_why(
     assert "schedulingGates" not in world.get("Pod", "p")["spec"]
 
 
+def test_the_gate_of_a_pod_being_deleted_is_left_alone(stage: tuple[World, Diary]) -> None:
+    world, diary = stage
+    put(world, make_pod("p").gated().scheduler("volcano").deleting())
+    world.tick(5)
+    assert (diary.written, diary.hear()) == ([], [])
+
+
 def test_a_gated_pod_without_devices_that_belongs_to_a_gang_keeps_its_gate(
     stage: tuple[World, Diary],
 ) -> None:

@@ -104,6 +104,7 @@ def test_a_gang_member_preempts_nobody(world: World, pod: PodBuilder) -> None:
 
 def test_a_gang_of_one_may_preempt(world: World) -> None:
     pod = make_pod("s").gpus(1).priority(1000).gated()
+    assert kept(world, {"n3": [SINGLE]}, pod) == {"n3": ["single"]}, "the watch may be behind"
     world.put(pod)
     assert kept(world, {"n3": [SINGLE]}, pod) == {"n3": ["single"]}
 
@@ -138,6 +139,14 @@ def test_what_is_left_of_a_wounded_gang_counts_as_the_whole(make: Make) -> None:
 def test_a_gang_without_a_pod_group_has_no_minimum_to_keep(make: Make) -> None:
     world = make(make_node("n1").gpus(3), member("a").on("n1"), member("b").on("n1"))
     assert kept(world, {"n1": [member("a")]}) == {"n1": ["a"]}
+
+
+def test_nobody_is_evicted_where_the_preemptor_would_not_fit_then_either(make: Make) -> None:
+    gang = [make_pod(name).gpus(2).gang("g").gated() for name in "ab"]
+    low = make_pod("low").gpus(2).on("n1")
+    world = make(make_node("n1").gpus(6), make_group("g", 2), low, *gang)
+    assert kept(world, {"n1": [low]}, make_pod("p").gpus(3).priority(9)) == {}, "the rest is reserved"
+    assert kept(world, {"n1": [low]}, make_pod("p").gpus(2).priority(9)) == {"n1": ["low"]}
 
 
 @pytest.mark.parametrize("state", ["passive", "not ready"])

@@ -441,6 +441,9 @@ def test_a_gang_that_does_not_run_keeps_no_vacant_seat(make: Make) -> None:
     world = make(make_node("n1").gpus(2), make_group("g", 2), *gated("g"))
     world.apply("DELETED", world.get("Pod", "g-0"))
     assert len(world.service.inventory.book) == 0
+    spare = make(make_node("n1").gpus(2), make_group("g", 1), *gated("g"))
+    spare.apply("DELETED", spare.get("Pod", "g-0"))
+    assert len(spare.service.inventory.book) == 1, "the other is enough"
 
 
 def test_a_gang_too_few_even_with_its_replacement_is_not_given_a_seat(make: Make) -> None:

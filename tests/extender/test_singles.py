@@ -94,6 +94,21 @@ def test_a_single_that_preemption_could_not_help_stays_gated(make: Make, objects
     assert gates(world, "s")
 
 
+def test_a_single_that_may_not_preempt_stays_gated(make: Make) -> None:
+    pod = single().priority(5).set("spec.preemptionPolicy", "Never")
+    world = make(make_node("n1").gpus(2), make_pod("low").gpus(2).on("n1"), pod)
+    world.tick(30)
+    assert gates(world, "s")
+
+
+def test_a_single_stays_gated_where_only_a_part_of_a_gang_could_go(make: Make) -> None:
+    gang = [make_pod(name).gpus(2).gang("g").on(node) for name, node in (("a", "n1"), ("b", "n2"))]
+    nodes = [make_node(name).gpus(2) for name in ("n1", "n2")]
+    world = make(*nodes, make_group("g", 2), *gang, single(gpus=1).priority(5))
+    world.tick(30)
+    assert gates(world, "s"), "the preempt verb would spare them"
+
+
 def test_a_gang_never_preempts_so_its_gates_stay(make: Make) -> None:
     members = [make_pod(name).gpus(1).gang("g").gated().priority(100) for name in "ab"]
     world = make(make_node("n1").gpus(2), make_pod("low").gpus(2).on("n1"), make_group("g", 2), *members)

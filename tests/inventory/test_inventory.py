@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.domain.ids import NodeName, PodUid
+from app.domain.ids import NodeName
 from app.domain.plan import Plan, Seat
 from app.domain.pod import Pod
 from app.inventory.inventory import Inventory
@@ -572,12 +572,3 @@ def test_what_ifs() -> None:
     assert int(inventory.view().free[column, 0]) == 3
     assert int(inventory.view_without_reservations().free[column, 0]) == 5
     assert int(inventory.view_when_empty().free[column, 0]) == 8
-
-
-def test_the_gang_of_a_pod() -> None:
-    inventory = inventory_of(MEMBER, POD)
-    gang = inventory.gang_of(pod_of(MEMBER))
-    assert gang is not None
-    assert gang.key == key("train")
-    assert inventory.gang_of(pod_of(POD)) is None
-    assert inventory.pods[PodUid("uid-m")].gang == key("train")
