@@ -153,7 +153,7 @@ def test_the_rights_of_muster_are_exactly_these() -> None:
     }
     read = ("get", "list", "watch")
     assert granted == {
-        *(("", kind, verb) for kind in ("namespaces", "nodes", "pods") for verb in read),
+        *(("", kind, verb) for kind in ("nodes", "pods") for verb in read),
         *(
             (group, "podgroups", verb)
             for group in ("scheduling.x-k8s.io", "scheduling.k8s.io")
@@ -162,7 +162,7 @@ def test_the_rights_of_muster_are_exactly_these() -> None:
         ("", "pods", "patch"),
         ("", "pods/status", "patch"),
         ("", "pods/binding", "create"),
-        *((group, "events", verb) for group in ("", "events.k8s.io") for verb in ("create", "patch")),
+        *(("", "events", verb) for verb in ("create", "patch")),
         ("scheduling.x-k8s.io", "podgroups/status", "patch"),
     }
 
