@@ -14,6 +14,7 @@ from app.domain.pod import SINGLE_LABEL
 from app.extender import rounds
 from app.extender.timing import Timing
 from app.inventory.reservations import Phase
+from app.planner.plan import plan
 from tests.builders import PodBuilder, make_group, make_node, make_pod, preempt_body
 from tests.extender.conftest import Make, seats
 from tests.extender.diary import Diary
@@ -39,12 +40,10 @@ def test_requests_that_add_up_beyond_all_bounds_keep_nobody_else_waiting(make: M
 def test_a_fault_in_planning_one_gang_is_told_and_keeps_nobody_else_waiting(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = rounds.plan
-
     def faulty(view: object, demand: object) -> object:
         if "bad" in str(demand):
             raise ZeroDivisionError("planned")
-        return real(view, demand)  # type: ignore[arg-type]
+        return plan(view, demand)  # type: ignore[arg-type]
 
     monkeypatch.setattr(rounds, "plan", faulty)
     world = make(make_node("n1").gpus(2), make_group("bad", 1), member("x", "bad"))
