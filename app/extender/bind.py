@@ -20,7 +20,8 @@ from app.domain.reasons import Reason, Refusal
 from app.extender.admission import ref
 from app.extender.barrier import Barrier, Held
 from app.extender.ports import Binder, Leadership
-from app.extender.rounds import Rounds
+from app.extender.roster import Roster
+from app.extender.tenure import Tenure
 from app.extender.timing import Timing
 from app.inventory.inventory import Inventory
 from app.inventory.reservations import Booking, Phase
@@ -44,7 +45,8 @@ class Bind:
     def __init__(
         self,
         inventory: Inventory,
-        rounds: Rounds,
+        roster: Roster,
+        tenure: Tenure,
         binder: Binder,
         *,
         leadership: Leadership,
@@ -52,7 +54,8 @@ class Bind:
         clock: Callable[[], float],
     ) -> None:
         self._inventory = inventory
-        self._rounds = rounds
+        self._roster = roster
+        self._tenure = tenure
         self._binder = binder
         self._leadership = leadership
         self._timing = timing
@@ -62,7 +65,7 @@ class Bind:
         self._doubtful: dict[PodUid, float] = {}
         self.barrier = Barrier()
         self.stopping = False
-        rounds.dropped = self._dropped
+        tenure.dropped = self._dropped
 
     # -- one call
 
@@ -110,7 +113,7 @@ class Bind:
 
     def _no_seat(self, pod: Pod) -> str:
         assert pod.gang is not None
-        refusal = self._rounds.refusal(pod.gang)
+        refusal = self._roster.refusal(pod.gang)
         return f"pod {pod.key} has no seat: {refusal.text}"
 
     async def _ordinary(self, pod: Pod, node: NodeName) -> str:
@@ -140,7 +143,7 @@ class Bind:
         booking.phase = Phase.HELD
         held = self.barrier.enter(pod.uid, gang, now=self._clock())
         self._last_move[gang] = held.arrived
-        self._rounds.progressed(gang)
+        self._roster.progressed(gang)
         self.review(gang)
         if hung_up is None:
             return await held.answer
@@ -183,7 +186,7 @@ class Bind:
             pod = self._inventory.pods[held.uid]
             self._run(self._post(held, ref(pod), booking))
         self._last_move.pop(gang, None)
-        self._rounds.succeeded(gang)
+        self._roster.succeeded(gang)
 
     def _complete(self, key: GangKey, held: int) -> bool:
         gang = self._inventory.gangs.get(key)
@@ -215,7 +218,7 @@ class Bind:
                 self._inventory.release(held.uid)
             else:
                 booking.phase = Phase.RESERVED
-                self._rounds.progressed(held.gang)
+                self._roster.progressed(held.gang)
         if not held.answer.done():
             held.answer.set_result(outcome.error)
 
@@ -251,7 +254,7 @@ class Bind:
                 have = len(waiting) + (gang.roll.settled if gang else 0)
                 need = gang.roll.minimum if gang else 1
                 lapsed = Refusal(reason=Reason.LAPSED, gang=key, have=have, need=need)
-                self._rounds.give_up(key, lapsed, penalty=True)
+                self._tenure.give_up(key, lapsed, penalty=True)
 
     def _over(self, key: GangKey, waiting: list[Held], now: float) -> bool:
         gang = self._inventory.gangs.get(key)

@@ -17,8 +17,10 @@ from app.domain.ids import NodeName
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.extender.admission import Admission
+from app.extender.roster import Roster
 from app.extender.rounds import Rounds
 from app.extender.seating import reseat
+from app.extender.tenure import Tenure
 from app.inventory.inventory import Inventory
 from app.inventory.reservations import Booking, Phase
 
@@ -29,9 +31,13 @@ FEW = 100
 class Filter:
     """Answers filter calls from memory."""
 
-    def __init__(self, inventory: Inventory, rounds: Rounds, admission: Admission) -> None:
+    def __init__(
+        self, inventory: Inventory, roster: Roster, rounds: Rounds, tenure: Tenure, admission: Admission
+    ) -> None:
         self._inventory = inventory
+        self._roster = roster
         self._rounds = rounds
+        self._tenure = tenure
         self._admission = admission
 
     def __call__(self, asked: Pod, names: list[str]) -> FilterAnswer:
@@ -49,7 +55,7 @@ class Filter:
         if pod.gang is not None and not pod.single:
             self._admission.refused(pod.uid)
             unseen = pod.uid not in self._inventory.pods
-            return _refuse(Refusal(reason=Reason.UNSEEN) if unseen else self._rounds.refusal(pod.gang), names)
+            return _refuse(Refusal(reason=Reason.UNSEEN) if unseen else self._roster.refusal(pod.gang), names)
         return self._ordinary(pod, names)
 
     # -- a member with a seat
@@ -64,7 +70,7 @@ class Filter:
             if seat is not None:
                 return self._send(seat)
         if booking.gang is not None:
-            self._rounds.missed(booking.gang)
+            self._tenure.missed(booking.gang)
         return self._miss(pod, booking, names)
 
     def _send(self, booking: Booking) -> FilterAnswer:
@@ -72,7 +78,7 @@ class Filter:
             booking.phase = Phase.ANSWERED
         self._admission.answered(booking.uid)
         if booking.gang is not None:
-            self._rounds.progressed(booking.gang)
+            self._roster.progressed(booking.gang)
         return FilterAnswer(names=[booking.node])
 
     def _miss(self, pod: Pod, booking: Booking, names: list[str]) -> FilterAnswer:

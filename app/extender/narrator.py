@@ -18,7 +18,7 @@ from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.extender.admission import ref
 from app.extender.ports import Reporter
-from app.extender.rounds import Rounds
+from app.extender.roster import Roster
 from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory
 
@@ -47,10 +47,10 @@ class Narrator:
     """Watches the waiting gangs and speaks through the reporter."""
 
     def __init__(
-        self, inventory: Inventory, rounds: Rounds, reporter: Reporter, *, clock: Callable[[], float]
+        self, inventory: Inventory, roster: Roster, reporter: Reporter, *, clock: Callable[[], float]
     ) -> None:
         self._inventory = inventory
-        self._rounds = rounds
+        self._roster = roster
         self._reporter = reporter
         self._clock = clock
         self._said: dict[GangKey, Said] = {}
@@ -72,11 +72,11 @@ class Narrator:
     def tick(self) -> None:
         """Look at a few waiting gangs: what has just changed, then the next in turn."""
         if not self._queue:
-            self._queue = sorted(set(self._rounds.waiting()))
+            self._queue = sorted(set(self._roster.waiting()))
             gone = self._said.keys() - set(self._queue)
             for key in gone:
                 del self._said[key]
-        fresh = [key for key in self._fresh if self._rounds.waits(key)]
+        fresh = [key for key in self._fresh if self._roster.waits(key)]
         self._fresh = dict.fromkeys(fresh[FRESH_PER_TICK:])
         rest = PER_TICK - len(fresh[:FRESH_PER_TICK])
         now, self._queue = fresh[:FRESH_PER_TICK] + self._queue[:rest], self._queue[rest:]
@@ -100,7 +100,7 @@ class Narrator:
                 self.observed(None, pod)
 
     def _waits(self, gang: Gang) -> None:
-        refusal = self._rounds.refusal(gang.key)
+        refusal = self._roster.refusal(gang.key)
         members = [*gang.roll.ready, *gang.roll.gated_by_others]
         if refusal.reason is Reason.PENDING or not members:
             return

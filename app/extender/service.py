@@ -25,7 +25,9 @@ from app.extender.narrator import Narrator
 from app.extender.ports import Admitter, Binder, Leadership, Reporter
 from app.extender.preempt import preempt
 from app.extender.prioritize import prioritize
+from app.extender.roster import Roster
 from app.extender.rounds import Rounds
+from app.extender.tenure import Tenure
 from app.extender.timing import Timing
 from app.inventory.inventory import Inventory
 
@@ -61,10 +63,14 @@ class Service:
         self.admission = Admission(
             inventory, admitter, leadership=leadership, timing=timing, clock=clock, spawn=self._spawn
         )
-        self.rounds = Rounds(inventory, self.admission, leadership=leadership, timing=timing, clock=clock)
-        self.bind = Bind(inventory, self.rounds, binder, leadership=leadership, timing=timing, clock=clock)
-        self.narrator = Narrator(inventory, self.rounds, reporter, clock=clock)
-        self._filter = Filter(inventory, self.rounds, self.admission)
+        self.roster = Roster(inventory, clock=clock)
+        self.rounds = Rounds(inventory, self.roster, self.admission, leadership=leadership, clock=clock)
+        self.tenure = Tenure(inventory, self.roster, self.admission, timing=timing, clock=clock)
+        self.bind = Bind(
+            inventory, self.roster, self.tenure, binder, leadership=leadership, timing=timing, clock=clock
+        )
+        self.narrator = Narrator(inventory, self.roster, reporter, clock=clock)
+        self._filter = Filter(inventory, self.roster, self.rounds, self.tenure, self.admission)
         self._active = False
         self._round_due = False
         self._arrivals: dict[PodUid, asyncio.Event] = {}
@@ -75,7 +81,7 @@ class Service:
     def observe(self, changes: Iterable[Change]) -> None:
         """Take in events; a round follows when the loop is free."""
         touched = self.inventory.apply(changes)
-        self.rounds.changed(touched)
+        self.tenure.changed(touched)
         for before, after in touched.pods:
             self.narrator.observed(before, after)
             if after is not None:
@@ -146,7 +152,8 @@ class Service:
         if not self.ready or not self._active:
             return
         self.admission.tick()
-        self.rounds.tick()
+        self.tenure.tick()
+        self.roster.retry()
         self.rounds.run()
         if self._clock() >= self._next_narration:
             self._next_narration = self._clock() + NARRATE_SECONDS
@@ -162,15 +169,19 @@ class Service:
             for pod in list(self.inventory.pods.values()):
                 self._release(pod)
         elif was and not self._active:
-            self.rounds.abandon(Refusal(reason=Reason.WITHDRAWN, subject="another replica is active now"))
+            self._withdraw("another replica is active now")
 
     async def stop(self) -> None:
         """Answer held calls, clear our nominations, and come to rest; a few seconds at most."""
         self.rounds.closed = True
         await self.bind.stop(seconds=STOP_SECONDS)
-        self.rounds.abandon(Refusal(reason=Reason.WITHDRAWN, subject="Muster is shutting down"))
+        self._withdraw("Muster is shutting down")
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_SECONDS)
+
+    def _withdraw(self, why: str) -> None:
+        self.tenure.abandon(Refusal(reason=Reason.WITHDRAWN, subject=why))
+        self.rounds.recovering = True
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> object:
         task = asyncio.get_running_loop().create_task(work)

@@ -211,7 +211,7 @@ class AnyOrder(RuleBasedStateMachine):
                 self.judge(gang)
         for known in self.world.service.inventory.gangs:
             if known.defined and known.roll.quorum and known.roll.missing:
-                refusal = self.world.service.rounds.refusal(known.key)
+                refusal = self.world.service.roster.refusal(known.key)
                 assert refusal.reason.code != "Pending", f"{known.key} waits without a reason"
 
     # -- helpers

@@ -34,7 +34,7 @@ def test_requests_that_add_up_beyond_all_bounds_keep_nobody_else_waiting(make: M
     world = make(make_node("n1").gpus(2), make_group("a", 1), poison, make_group("b", 1), member("m", "b"))
     assert seats(world) == {"m": "n1"}
     world.tick(5)
-    assert world.service.rounds.refusal(next(g.key for g in world.service.inventory.gangs)).text
+    assert world.service.roster.refusal(next(g.key for g in world.service.inventory.gangs)).text
 
 
 def test_a_fault_in_planning_one_gang_is_told_and_keeps_nobody_else_waiting(

@@ -11,7 +11,7 @@ from app.domain.gang import GangState
 from app.domain.ids import PodUid
 from app.domain.plan import Demand, Plan
 from app.domain.reasons import Refusal
-from app.extender import rounds
+from app.extender import rounds, tenure
 from app.extender.states import state_of
 from app.extender.timing import Timing
 from app.inventory.view import View
@@ -39,7 +39,7 @@ def admitted(world: World) -> set[str]:
 
 
 def refusal(world: World, gang: str = "g") -> str:
-    return world.service.rounds.refusal(key(gang)).reason.code
+    return world.service.roster.refusal(key(gang)).reason.code
 
 
 # -- order
@@ -294,7 +294,7 @@ def test_a_gang_backs_off_twice_as_long_after_each_failure_in_a_row(make: Make) 
 def test_offers_without_a_usable_node_end_in_a_pause(make: Make) -> None:
     world = make(make_node("n1").gpus(2), make_node("n2"), make_group("g", 2), member("a"), member("b"))
     world.filter("a", ["n1"])
-    for _ in range(rounds.MOST_MISSES - 1):
+    for _ in range(tenure.MOST_MISSES - 1):
         assert world.filter("b", ["n2"])["NodeNames"] == []
     assert len(seats(world)) == 2
     world.filter("b", ["n2"])
@@ -307,7 +307,7 @@ def test_offers_that_miss_are_counted_in_a_row_only(make: Make) -> None:
     world = make(make_node("n1").gpus(2), make_node("n2"), make_group("g", 2), member("a"), member("b"))
     for _ in range(5):
         world.filter("a", ["n1"])
-        for _ in range(rounds.MOST_MISSES - 1):
+        for _ in range(tenure.MOST_MISSES - 1):
             world.filter("b", ["n2"])
     assert len(seats(world)) == 2
 
