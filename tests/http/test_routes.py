@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
 
 from app import __version__
 from tests.builders import (
@@ -181,7 +180,6 @@ def test_metrics_have_help_and_no_names_of_pods_nodes_or_gangs_in_labels(door: D
     assert values <= {"planned", "running", "waiting", "filter", "prioritize", "bind", "preempt"}
 
 
-@pytest.mark.skipif(not (DOCS / "metrics.md").exists(), reason="written with docs/metrics.md")
 def test_every_metric_is_documented() -> None:
     text = (DOCS / "metrics.md").read_text()
     assert [name for name in EXPORTED if name not in text] == []
