@@ -143,6 +143,10 @@ def container(pod: Object, name: str) -> Object:
     return found
 
 
+def test_no_service_can_put_words_into_the_settings() -> None:
+    assert one(EXTENDER, "Deployment", "muster")["spec"]["template"]["spec"]["enableServiceLinks"] is False
+
+
 def test_the_rights_of_muster_are_exactly_these() -> None:
     granted = {
         (group, resource, verb)
