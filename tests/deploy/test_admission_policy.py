@@ -216,7 +216,9 @@ def test_a_pod_of_another_priority_class_is_covered(cluster: Cluster, namespace:
     path = "/apis/scheduling.k8s.io/v1/priorityclasses"
     if not cluster.api.exists(f"{path}/urgent"):
         cluster.post(path, {"metadata": {"name": "urgent"}, "value": 1000})
-    assert is_ours(admit(cluster, namespace, member(priorityClassName="urgent")))
+    # The API server's admission sees a new class through a watch of its own, a moment later.
+    pod = member(priorityClassName="urgent")
+    assert is_ours(cluster.wait_for(lambda: admit(cluster, namespace, pod), 15, "the new class is known"))
 
 
 @pytest.mark.parametrize("namespace", VARIANTS)

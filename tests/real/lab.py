@@ -13,6 +13,7 @@ over-committed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -39,14 +40,16 @@ def prepare(cluster: Cluster) -> None:
         cluster.create_namespace(name, labels={"muster.dev/enabled": enabled} if enabled else None)
     for name, value in (("high", 1000), ("low", 1)):
         cluster.apply([_priority_class(name, value)])
-    probe = workloads.pod("gangs", "probe", workloads.template(gang="probe"))
-    path = "/api/v1/namespaces/gangs/pods"
 
-    def gated() -> bool:
-        made = cluster.post(f"{path}?dryRun=All", probe)
+    def ready(namespace: str, priority: str) -> bool:
+        probe = workloads.pod(namespace, "probe", workloads.template(gang="probe", priority_class=priority))
+        made = cluster.post(f"/api/v1/namespaces/{namespace}/pods?dryRun=All", probe)
         return bool(made["spec"].get("schedulingGates"))
 
-    cluster.wait_for(gated, 60, "the admission policy gates members")
+    # Policy, namespaces and priority classes reach admission through watches of its own.
+    for namespace in ("gangs", "gpus"):
+        for name in ("high", "low"):
+            cluster.wait_for(partial(ready, namespace, name), 60, f"members are gated in {namespace}")
 
 
 def _priority_class(name: str, value: int) -> Object:
