@@ -58,29 +58,27 @@ class Narrator:
         self._queue: list[GangKey] = []
         self._fresh: dict[GangKey, None] = {}
         self._warned: dict[str, str] = {}
+        self._changed: dict[GangKey, None] = {}
 
     def resume(self) -> None:
         """This process may speak from now on: what was said before has reached nobody."""
         self._said.clear()
         self._mixed.clear()
         self._warned.clear()
-        for gang in self._inventory.gangs:
-            self.defined(gang)
+        self._changed = {gang.key: None for gang in self._inventory.gangs}
         for pod in self._inventory.pods.values():
             self.observed(None, pod)
 
     def tick(self) -> None:
-        """Look at a few waiting gangs: what has just changed, then the next in turn."""
+        """Look at what has changed, then at a few waiting gangs: the fresh ones, and the next in turn."""
+        began = self._clock()
+        self._inspect(began)
         if not self._queue:
-            self._queue = sorted(set(self._roster.waiting()))
-            gone = self._said.keys() - set(self._queue)
-            for key in gone:
-                del self._said[key]
+            self._next_turn()
         fresh = [key for key in self._fresh if self._roster.waits(key)]
         self._fresh = dict.fromkeys(fresh[FRESH_PER_TICK:])
         rest = PER_TICK - len(fresh[:FRESH_PER_TICK])
         now, self._queue = fresh[:FRESH_PER_TICK] + self._queue[:rest], self._queue[rest:]
-        began = self._clock()
         for spot, key in enumerate(now):
             gang = self._inventory.gangs.get(key)
             if gang is not None:
@@ -89,6 +87,25 @@ class Narrator:
                 self._queue = now[spot + 1 :] + self._queue
                 break
         self._renew_mixed()
+
+    def _next_turn(self) -> None:
+        """Everybody has had a turn: begin again with those that wait now, and forget who does not."""
+        self._queue = sorted(set(self._roster.waiting()))
+        for key in self._said.keys() - set(self._queue):
+            del self._said[key]
+        groups = {gang.group.uid for gang in self._inventory.gangs if gang.group is not None}
+        for uid in self._warned.keys() - groups:
+            del self._warned[uid]
+
+    def _inspect(self, began: float) -> None:
+        """Gangs that changed since the last tick, each once however many events there were."""
+        while self._changed and self._clock() - began <= BUDGET_SECONDS:
+            key = next(iter(self._changed))
+            del self._changed[key]
+            gang = self._inventory.gangs.get(key)
+            if gang is not None:
+                self._fresh[key] = None
+                self._warn_and_count(gang)
 
     def _renew_mixed(self) -> None:
         for uid, at in list(self._mixed.items()):
@@ -135,10 +152,13 @@ class Narrator:
             self._mixed[after.uid] = self._clock()
             self._say(ref(after), Refusal(reason=Reason.MIXED_APIS, subject=" and ".join(after.mixed)))
 
-    def defined(self, gang: Gang) -> None:
-        """A gang's PodGroup or members changed: warn of what is probably a mistake, and count."""
+    def changed(self, key: GangKey) -> None:
+        """A gang's PodGroup or members changed; the next tick looks at it."""
+        self._changed[key] = None
+
+    def _warn_and_count(self, gang: Gang) -> None:
+        """Warn of what is probably a mistake, and have the status say how many there are."""
         group = gang.group
-        self._fresh[gang.key] = None
         if group is None or group.key.api is GangApi.SINGLE:
             return
         if group.suspicious:

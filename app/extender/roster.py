@@ -27,6 +27,13 @@ class Roster:
         self._standing: dict[GangKey, Standing] = {}
         self.lacking: set[GangKey] = set()
         self.dirty = True
+        self._grown = -1
+
+    def round_due(self) -> bool:
+        """Whether a round could come to another result than the last one; asking begins it."""
+        due = self.dirty or self._inventory.columns.grown != self._grown
+        self.dirty, self._grown = False, self._inventory.columns.grown
+        return due
 
     def standing(self, key: GangKey) -> Standing:
         """What is remembered of a gang; a PodGroup that was created again starts afresh."""

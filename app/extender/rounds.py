@@ -58,9 +58,8 @@ class Rounds:
 
     def run(self) -> None:
         """One round, if anything changed since the last and this process may act."""
-        if self.closed or not self._roster.dirty or not self._leadership.active:
+        if self.closed or not self._leadership.active or not self._roster.round_due():
             return
-        self._roster.dirty = False
         refused: Refused = {}
         for gang, claim in self._in_order():
             try:

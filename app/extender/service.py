@@ -90,9 +90,7 @@ class Service:
                     self._release(after)
         for key in touched.gangs:
             self.bind.review(key)
-            gang = self.inventory.gangs.get(key)
-            if gang is not None:
-                self.narrator.defined(gang)
+            self.narrator.changed(key)
         self._plan_soon()
 
     def _arrived(self, pod: Pod) -> None:

@@ -49,7 +49,6 @@ class Tenure:
 
     def changed(self, touched: Touched) -> None:
         """Take note of a batch that the inventory has applied, and give back seats that no longer hold."""
-        self._roster.dirty = True
         for booking in touched.released:
             self._keep_vacancy(booking)
         for before, after in touched.pods:
@@ -101,7 +100,7 @@ class Tenure:
         gang = self._inventory.gangs.get(key)
         if gang is None or not gang.defined:
             self.give_up(key, Refusal(reason=Reason.NO_POD_GROUP, gang=key))
-        elif not gang.roll.quorum and all(b.phase is Phase.RESERVED for b in bookings):
+        elif all(b.phase is Phase.RESERVED for b in bookings) and not gang.roll.quorum:
             refusal = unplannable(gang)
             if refusal is not None and not gang.roll.wounded:
                 self.give_up(key, refusal)

@@ -33,6 +33,8 @@ class Columns:
         self.row_of: dict[NodeName, int] = {}
         self.column_of: dict[str, int] = {}
         self.generation: list[int] = []
+        self.grown = 0
+        """Grows with any generation: as long as it is the same, no refusal has become wrong."""
         shape = (_FIRST_COLUMNS, _FIRST_ROWS)
         self._allocatable: Matrix = np.zeros(shape, np.int64)
         self._used: Matrix = np.zeros(shape, np.int64)
@@ -127,7 +129,7 @@ class Columns:
         for name, column in self.column_of.items():
             amount = amounts.get(name, 0)
             if amount > self._allocatable[column, row]:
-                self.generation[column] += 1
+                self.grow(column)
             self._allocatable[column, row] = amount
 
     def use(self, row: int, requests: Iterable[tuple[str, int]]) -> None:
@@ -140,7 +142,7 @@ class Columns:
         for name, amount in requests:
             column = self.column(name)
             self._used[column, row] -= amount
-            self.generation[column] += 1
+            self.grow(column)
 
     def reserve(self, row: int, requests: Iterable[tuple[str, int]]) -> None:
         """A seat is set aside."""
@@ -152,11 +154,18 @@ class Columns:
         for name, amount in requests:
             column = self.column(name)
             self._reserved[column, row] -= amount
-            self.generation[column] += improves
+            if improves:
+                self.grow(column)
 
     def touch(self) -> None:
         """Something that no column shows became better (a taint went, a node came): grow them all."""
         self.generation = [generation + 1 for generation in self.generation]
+        self.grown += 1
+
+    def grow(self, column: int) -> None:
+        """Something in this column may have become free."""
+        self.generation[column] += 1
+        self.grown += 1
 
     def _grow(self, *, columns: int, rows: int) -> None:
         pad = ((0, columns), (0, rows))

@@ -171,7 +171,7 @@ class Inventory:
 
     def _freed(self, template: Template) -> None:
         for name, _ in template.requests:
-            self.columns.generation[self.columns.column(name)] += 1
+            self.columns.grow(self.columns.column(name))
 
     # -- seats
 

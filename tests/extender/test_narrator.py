@@ -190,6 +190,7 @@ def test_a_minimum_that_is_no_minimum_is_warned_of_once(
 def test_mixed_priorities_are_warned_of(stage: tuple[World, Diary]) -> None:
     world, diary = stage
     put(world, make_group("g", 3), member("a").priority(5), member("b").priority(3))
+    world.tick(2)
     (event,) = [event for event in diary.hear() if event.reason == "GangPriorities"]
     assert event.warning and event.message.endswith("queues with the lowest, 3")
 
@@ -265,6 +266,7 @@ def test_the_pod_group_shows_how_many_run(stage: tuple[World, Diary]) -> None:
         member("b").on("n1", phase="Failed"),
         member("c").gate("x"),
     )
+    world.tick(2)
     assert world.get("PodGroup", "g")["status"] == {"scheduled": 2, "running": 1, "succeeded": 0, "failed": 1}
 
 

@@ -519,3 +519,23 @@ def test_members_of_another_scheduler_count_once_they_are_bound(make: Make) -> N
     world.put(other.on("n1"))
     assert seats(world) == {"g-0": "n1"}
     assert world.service.inventory.book.get(PodUid("uid-other")) is None
+
+
+def test_a_heartbeat_costs_the_waiting_gangs_nothing(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A status update of a node, or a pod that joins another node's usage, makes nothing free: no round."""
+    world = make(
+        make_node("n1").gpus(1), make_group("g", 2), *(make_pod(n).gpus(1).gang("g").gated() for n in "ab")
+    )
+    looked: list[str] = []
+
+    def look() -> list[object]:
+        looked.append("round")
+        return []
+
+    monkeypatch.setattr(world.service.rounds, "_in_order", look)
+    world.put(make_node("n1").gpus(1))
+    world.put(make_pod("other").scheduler("default-scheduler").on("n1"))
+    world.tick(5)
+    assert looked == []
+    world.put(make_node("n2").gpus(1))
+    assert looked, "a new node may be what they wait for"

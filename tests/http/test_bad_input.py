@@ -268,5 +268,6 @@ def test_a_pod_with_nulls_for_parts_can_be_bound(door: Door, spoilt: Json) -> No
 def test_a_pod_group_with_a_null_status_gets_its_counts(door: Door) -> None:
     group = make_group("h", 1).set("status", None)
     assert door.post("/snapshot/events", [event(group)]).json == {"applied": 1}
+    door.world.tick(2)
     assert door.world.get("PodGroup", "h")["status"]["running"] == 0
     lives(door)
