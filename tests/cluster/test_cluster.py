@@ -103,7 +103,7 @@ def test_a_service_account_has_no_rights_until_rbac_gives_some(cluster: Cluster)
     )
     kubeconfig = cluster.kubeconfig_for_service_account("default", "reader")
     cluster.wait_for(lambda: cluster.client(token).get(PODS), 10, "the binding is in force")
-    assert "name" in cluster.kubectl("get", "pods", "-o", "json", kubeconfig=kubeconfig)
+    assert '"items"' in cluster.kubectl("get", "pods", "-o", "json", kubeconfig=kubeconfig)
 
 
 def test_the_api_server_keeps_its_data_over_a_stop(cluster: Cluster) -> None:
