@@ -20,7 +20,7 @@ from app.domain.plan import PodRef
 from app.domain.pod import GATE
 from app.kube.admitter import Admitter
 from app.kube.binder import Binder
-from app.kube.client import Api
+from app.kube.client import Api, _proxy_from_environment
 from tests.kube.fake_api import FakeApi, Fault
 from tests.kube.helpers import World, api_at, until
 
@@ -182,3 +182,21 @@ class TestClient:
         outcomes = await asyncio.gather(*(Binder(few).bind(pod, N1) for pod in pods))
         await few.close()
         assert all(outcome.ok for outcome in outcomes)
+
+
+@pytest.mark.parametrize(
+    ("server", "no_proxy", "want"),
+    [
+        pytest.param("https://api.example.com:6443", "", "http://proxy:3128", id="through the proxy"),
+        pytest.param("https://api.example.com:6443", "example.com", None, id="unless it is excepted"),
+        pytest.param("http://127.0.0.1:8080", "", None, id="the proxy is for https"),
+    ],
+)
+def test_a_proxy_in_the_environment_is_used(
+    monkeypatch: pytest.MonkeyPatch, server: str, no_proxy: str, want: str | None
+) -> None:
+    for name in ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("NO_PROXY", no_proxy)
+    assert _proxy_from_environment(server) == want
