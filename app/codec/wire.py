@@ -16,11 +16,6 @@ UNUSABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding bytes of any kind may raise: wrong JSON or types, wrong text, nested without end."""
 
 
-class OwnerReference(Struct, gc=False):
-    kind: str = ""
-    name: str = ""
-
-
 class Metadata(Struct, rename="camel", gc=False):
     name: str = ""
     namespace: str | None = None
@@ -142,13 +137,6 @@ class PodGroupObject(Struct, rename="camel", gc=False):
     status: dict[str, object] | None = None
 
 
-class TypeMeta(Struct, rename="camel", gc=False):
-    """Just enough to know what an object is."""
-
-    kind: str = ""
-    api_version: str = ""
-
-
 class SelectorRequirement(Struct, gc=False):
     key: str = ""
     operator: str = ""
@@ -191,10 +179,6 @@ class TolerationObject(Struct, gc=False):
 
 class Spread(Struct, rename="camel", gc=False):
     when_unsatisfiable: str = ""
-
-
-class ContainerPort(Struct, rename="camel", gc=False):
-    host_port: int | None = None
 
 
 class ListMeta(Struct, gc=False):

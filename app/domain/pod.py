@@ -90,6 +90,11 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
         )
 
     @property
+    def grouped(self) -> bool:
+        """Whether it is a member of a gang that has, or waits for, a PodGroup."""
+        return self.gang is not None and not self.single
+
+    @property
     def single(self) -> bool:
         """Whether it is a gang of one."""
         return self.gang is not None and self.gang.api is GangApi.SINGLE

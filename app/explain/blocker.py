@@ -12,6 +12,7 @@ from collections import Counter
 import numpy as np
 
 from app.domain.plan import Demand, Plan
+from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.domain.resources import CPU, is_device
 from app.inventory.gangs import Gang
@@ -34,6 +35,13 @@ def unplannable(gang: Gang) -> Refusal | None:
             reason=Reason.FOREIGN_GATE, gang=gang.key, have=roll.counted, need=roll.minimum, subject=subject
         )
     return Refusal(reason=Reason.INCOMPLETE, gang=gang.key, have=roll.counted, need=roll.minimum)
+
+
+def mixed_apis(pod: Pod) -> Refusal | None:
+    """Why a pod that carries both PodGroup APIs belongs to no gang; None for any other pod."""
+    if pod.mixed is None:
+        return None
+    return Refusal(reason=Reason.MIXED_APIS, subject=" and ".join(pod.mixed))
 
 
 def blocker(inventory: Inventory, demand: Demand, found: Refusal) -> Refusal:

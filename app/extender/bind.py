@@ -17,6 +17,7 @@ from app.domain.ids import GangKey, NodeName, PodUid
 from app.domain.plan import Outcome, PodRef, Seat
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
+from app.explain.blocker import mixed_apis
 from app.extender.admission import ref
 from app.extender.barrier import Barrier, Held
 from app.extender.ports import Binder, Leadership
@@ -79,8 +80,7 @@ class Bind:
         assert pod is not None
         booking = self._inventory.book.get(pod.uid)
         if booking is None:
-            member = pod.gang is not None and not pod.single
-            return self._no_seat(pod) if member else await self._ordinary(pod, node)
+            return self._no_seat(pod) if pod.grouped else await self._ordinary(pod, node)
         if booking.node != node:
             return f"pod {pod.key} has its seat on {booking.node}, not on {node}"
         if booking.phase is Phase.POSTED:
@@ -102,8 +102,8 @@ class Bind:
             return "" if pod.node == args.node else f"pod {key} is bound to {pod.node} already"
         if not pod.alive:
             return f"pod {key} is finished or being deleted"
-        if pod.mixed is not None:
-            return Refusal(reason=Reason.MIXED_APIS, subject=" and ".join(pod.mixed)).text
+        if (mixed := mixed_apis(pod)) is not None:
+            return mixed.text
         if not self._leadership.active:
             return NOT_ACTIVE
         row = self._inventory.columns.row_of.get(NodeName(args.node))

@@ -16,6 +16,7 @@ from app.codec.extender import FilterAnswer
 from app.domain.ids import NodeName
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
+from app.explain.blocker import mixed_apis
 from app.extender.admission import Admission
 from app.extender.roster import Roster
 from app.extender.rounds import Rounds
@@ -47,12 +48,12 @@ class Filter:
             self._rounds.call(pod.gang)
         else:
             self._rounds.run()
-        if pod.mixed is not None:
-            return _refuse(Refusal(reason=Reason.MIXED_APIS, subject=" and ".join(pod.mixed)), names)
+        if (mixed := mixed_apis(pod)) is not None:
+            return _refuse(mixed, names)
         booking = self._inventory.book.get(pod.uid)
         if booking is not None:
             return self._seated(pod, booking, names)
-        if pod.gang is not None and not pod.single:
+        if pod.gang is not None and pod.grouped:
             self._admission.refused(pod.uid)
             unseen = pod.uid not in self._inventory.pods
             return _refuse(Refusal(reason=Reason.UNSEEN) if unseen else self._roster.refusal(pod.gang), names)

@@ -16,6 +16,7 @@ from app.domain.ids import GangApi, GangKey, PodUid
 from app.domain.plan import PodRef
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
+from app.explain.blocker import mixed_apis
 from app.extender.admission import ref
 from app.extender.ports import Reporter
 from app.extender.roster import Roster
@@ -148,9 +149,9 @@ class Narrator:
             if gone is not None and (gone.gang is not None or gone.mixed is not None):
                 self._mixed.pop(gone.uid, None)
                 self._reporter.forget(ref(gone))
-        elif after.mixed is not None and after.alive and after.uid not in self._mixed:
+        elif after.alive and after.uid not in self._mixed and (mixed := mixed_apis(after)) is not None:
             self._mixed[after.uid] = self._clock()
-            self._say(ref(after), Refusal(reason=Reason.MIXED_APIS, subject=" and ".join(after.mixed)))
+            self._say(ref(after), mixed)
 
     def changed(self, key: GangKey) -> None:
         """A gang's PodGroup or members changed; the next tick looks at it."""

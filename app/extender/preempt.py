@@ -20,7 +20,7 @@ Victims = dict[str, tuple[list[str], int]]
 
 def preempt(inventory: Inventory, pod: Pod, candidates: Victims) -> Victims:
     """Candidates that may be preempted, each with its victims unchanged. Empty means: preempt nobody."""
-    if pod.mixed is not None or (pod.gang is not None and not pod.single):
+    if pod.mixed is not None or pod.grouped:
         return {}
     harmless: Victims = {}
     whole: Victims = {}
@@ -46,8 +46,7 @@ def _makes_room(inventory: Inventory, pod: Pod, node: str, uids: list[str]) -> b
     for victim in victims:
         booking = inventory.book.get(victim.uid) if victim is not None else None
         if victim is not None and node in (victim.node, booking.node if booking is not None else None):
-            for name, amount in victim.template.requests:
-                free[inventory.columns.column_of[name], row] += amount
+            inventory.columns.shift(free, row, victim.template.requests, sign=1)
     return bool(inventory.fits(pod.template, free, [row])[0])
 
 

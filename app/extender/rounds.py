@@ -105,8 +105,7 @@ class Rounds:
         if standing.retry_at > self._clock() or not self._in_play(gang, standing):
             return
         if self._fill_vacancies(gang):
-            refused.clear()  # more is free than when the others were refused
-            self._roster.dirty = True
+            refused.clear()  # more is free than when the others were refused, so another round follows
         claim = self._roster.claim(gang)
         assert claim.demand is not None, "a claim without members does not stand"
         view = self._inventory.view(priority=claim.demand.priority, gang=gang.key)

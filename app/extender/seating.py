@@ -8,12 +8,9 @@ whole: nobody loses a seat for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from app.domain.ids import NodeName
 from app.domain.plan import Demand, Member, Plan, Seat
 from app.domain.pod import Pod
-from app.inventory.columns import Matrix
 from app.inventory.inventory import Inventory
 from app.inventory.reservations import Booking, Phase
 from app.planner.capacity import spare_devices
@@ -72,25 +69,18 @@ def _replan(inventory: Inventory, pod: Pod, booking: Booking, offered: list[Node
         return None
     free = inventory.view(priority=pod.priority, gang=booking.gang).free.copy()
     for seat in [booking, *others]:
-        _shift(inventory, free, seat.template.requests, seat.row, sign=1)
+        inventory.columns.shift(free, seat.row, seat.template.requests, sign=1)
     rows = _rows(inventory, pod, offered)
     fine = inventory.fits(booking.template, free, rows)
     members = tuple(Member(uid=b.uid, template=b.template) for b in others)
     demand = Demand(gang=booking.gang, members=members, need=len(members), priority=pod.priority)
     for row in [row for row, ok in zip(rows, fine, strict=True) if ok][:MOST_TRIES]:
         around = free.copy()
-        _shift(inventory, around, booking.template.requests, row, sign=-1)
+        inventory.columns.shift(around, row, booking.template.requests, sign=-1)
         verdict = plan(inventory.as_view(around), demand)
         if isinstance(verdict, Plan):
             return _commit(inventory, booking, inventory.names[row], verdict.seats)
     return None
-
-
-def _shift(
-    inventory: Inventory, free: Matrix, requests: Iterable[tuple[str, int]], row: int, *, sign: int
-) -> None:
-    for name, amount in requests:
-        free[inventory.columns.column_of[name], row] += sign * amount
 
 
 def _commit(inventory: Inventory, booking: Booking, node: NodeName, seats: tuple[Seat, ...]) -> Booking:

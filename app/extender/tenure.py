@@ -110,7 +110,6 @@ class Tenure:
         self._inventory.release(booking.uid)
         self._admission.withdraw([booking])
         self.dropped([booking.uid], refusal)
-        self._roster.dirty = True
         if booking.gang is None:
             return
         self._roster.lacks(booking.gang)

@@ -58,6 +58,16 @@ class Columns:
         free -= self._reserved[window]
         return free
 
+    def shift(self, free: Matrix, row: int, requests: Iterable[tuple[str, int]], *, sign: int) -> None:
+        """Add `sign` times the requests to one row of a matrix of free amounts: a what-if.
+
+        A resource that the matrix has no column for is left out.
+        """
+        for name, amount in requests:
+            column = self.column_of.get(name)
+            if column is not None and column < len(free):
+                free[column, row] += sign * amount
+
     def cell(self, name: str, row: int) -> tuple[int, int, int]:
         """(allocatable, used, reserved) of one resource on one row."""
         column = self.column_of.get(name)

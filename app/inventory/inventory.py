@@ -251,8 +251,7 @@ class Inventory:
         if view is None:
             free = self.columns.free()
             for booking in self.book:
-                for name, amount in booking.template.requests:
-                    free[self.columns.column_of[name], booking.row] += amount
+                self.columns.shift(free, booking.row, booking.template.requests, sign=1)
             view = self._views["unreserved"] = self.as_view(free)
         return view
 
@@ -283,13 +282,12 @@ class Inventory:
         for pod in self.pods.values():
             if pod.priority < priority and _holding(pod) is not None and self._expendable(pod):
                 row = self.columns.row_of[NodeName(pod.node or "")]
-                for name, amount in pod.template.requests:
-                    evictable[self.columns.column_of[name], row] += amount
+                self.columns.shift(evictable, row, pod.template.requests, sign=1)
         return evictable
 
     def _expendable(self, pod: Pod) -> bool:
         """Whether evicting it and its gang's members on its node leaves no half a gang behind."""
-        gang = self.gangs.get(pod.gang) if pod.gang is not None and not pod.single else None
+        gang = self.gangs.get(pod.gang) if pod.gang is not None and pod.grouped else None
         if gang is None:
             return True
         bound = gang.roll.bound
@@ -313,12 +311,9 @@ class Inventory:
     def free_for(self, pod: Pod) -> Matrix:
         """Free amounts (columns, rows) for this very pod: its own seat or nomination is not in its way."""
         own = self.book.get(pod.uid)
-        if own is None and not self._nominated:
-            return self.columns.free()
         free = self.columns.free()
         if own is not None:
-            for name, amount in own.template.requests:
-                free[self.columns.column_of[name], own.row] += amount
+            self.columns.shift(free, own.row, own.template.requests, sign=1)
         self._subtract_nominations(free, pod.priority, but=pod.uid)
         return free
 
@@ -342,9 +337,7 @@ class Inventory:
             if pod.priority < priority or pod.nominated is None or but in (pod.uid, pod.gang or pod.uid):
                 continue
             row = self.columns.row_of[pod.nominated]
-            for name, amount in pod.template.requests:
-                if name in self.columns.column_of:
-                    free[self.columns.column_of[name], row] -= amount
+            self.columns.shift(free, row, pod.template.requests, sign=-1)
 
     def _moved(self) -> None:
         self._nominators = None
@@ -353,7 +346,7 @@ class Inventory:
 
 def holder_of(pod: Pod) -> str:
     """Under which name people know who holds something."""
-    return f"gang {pod.gang}" if pod.gang is not None and not pod.single else f"pod {pod.key}"
+    return f"gang {pod.gang}" if pod.grouped else f"pod {pod.key}"
 
 
 def _holding(pod: Pod | None) -> tuple[NodeName, Template, GangKey | None] | None:
