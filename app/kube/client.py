@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, Self
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
+from weakref import WeakSet
 
 import aiohttp
 import msgspec
@@ -39,6 +42,7 @@ LINE_BYTES: Final = 4 << 20
 
 _CONNECT_SECONDS: Final = 10.0
 _EXEC_PERIOD_SECONDS: Final = 60.0
+_GOODBYE_SECONDS: Final = 1.0
 _NO_ANSWER = (aiohttp.ClientError, OSError, TimeoutError, ConfigException)
 
 
@@ -48,10 +52,16 @@ class Api:
     def __init__(self, configuration: Any) -> None:
         # aiohttp would look for a netrc file and for proxies in the environment before every request, in a
         # thread: a fifth of the CPU of admitting a pod. Proxies are looked up once; netrc is nobody's wish.
-        configuration.client_session_kwargs = {"trust_env": False}
         configuration.proxy = configuration.proxy or _proxy_from_environment(configuration.host)
         self._client: Any = _untyped(ApiClient)(configuration)
         self._client.user_agent = "muster"
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        self._pool = aiohttp.TCPConnector(
+            limit=configuration.connection_pool_maxsize,
+            ssl=self._client.rest_client.ssl_context,
+            socket_factory=self._socket,
+        )
+        configuration.client_session_kwargs = {"trust_env": False, "connector": self._pool}
 
     @classmethod
     async def connect(
@@ -123,10 +133,30 @@ class Api:
                 response.close()
 
     async def close(self) -> None:
-        """Close the pool; open streams break. May be called twice."""
+        """Close every connection; open streams break. May be called twice.
+
+        No socket is left when this returns, or a second later. Connections that had been hung up are in
+        no pool any more, yet TLS keeps them until the server has said goodbye too, and a loop that ends
+        before that would leave them open.
+        """
         await self._client.close()
-        for _ in range(3):  # sockets close in callbacks; a loop that ends now would leave them open
-            await asyncio.sleep(0)
+        await self._pool.close()
+        for left in self._open():
+            with suppress(OSError):  # not connected (any more)
+                left.shutdown(socket.SHUT_RDWR)  # read as the end by whoever still waits on it
+        loop = asyncio.get_running_loop()
+        end = loop.time() + _GOODBYE_SECONDS
+        while self._open() and loop.time() < end:  # noqa: ASYNC110 - sockets tell nobody that they close
+            await asyncio.sleep(0.001)
+
+    def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        family, kind, protocol, *_ = address
+        made = socket.socket(family, kind, protocol)
+        self._sockets.add(made)
+        return made
+
+    def _open(self) -> list[socket.socket]:
+        return [known for known in self._sockets if known.fileno() != -1]
 
     async def _send(
         self,

@@ -222,11 +222,15 @@ class Watch:
         self._reading = False
         self._connection = connection
         connection.timeout = None  # a quiet watch is not a broken one
-        connection.request("GET", full, headers=dict(headers))
-        self._socket = connection.sock
-        self._response = connection.getresponse()
-        if self._response.status >= 400:
-            raise ApiError(self._response.status, "GET", full, self._response.read())
+        try:
+            connection.request("GET", full, headers=dict(headers))
+            self._socket = connection.sock
+            self._response = connection.getresponse()
+            if self._response.status >= 400:
+                raise ApiError(self._response.status, "GET", full, self._response.read())
+        except BaseException:
+            connection.close()
+            raise
 
     def __iter__(self) -> Iterator[Object]:
         self._reading = True

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import socket
 from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -85,6 +88,39 @@ async def test_missing_rights_are_named(real_cluster: Cluster) -> None:
             "not allowed to list and watch pods: grant it to Muster's ServiceAccount" in watches.problems()[1]
         )
     await api.close()
+
+
+@pytest.mark.parametrize("turns", [None, 0, 3, 12, 60])
+async def test_closing_leaves_no_socket_however_calls_ended(real_cluster: Cluster, turns: int | None) -> None:
+    """A watch hung up (None), and calls given up after so many turns of the event loop: over real TLS."""
+    port = real_cluster.api.port
+    before = sockets_to(port)
+    api = await Api.connect(kubeconfig=str(real_cluster.admin_kubeconfig))
+    if turns is None:
+        watch = api.stream("/api/v1/pods", query={"watch": "true"}, inactivity_seconds=60)
+        async with aclosing(watch) as lines:
+            await anext(lines)
+    else:
+        calls = [asyncio.create_task(api.request("GET", "/api/v1/pods")) for _ in range(5)]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+    await api.close()
+    assert sockets_to(port) <= before
+
+
+def sockets_to(port: int) -> set[int]:
+    """File numbers of this process's open sockets to a port of loopback."""
+    known = [found for found in gc.get_objects() if isinstance(found, socket.socket)]
+    return {one.fileno() for one in known if one.fileno() != -1 and _peer(one) == ("127.0.0.1", port)}
+
+
+def _peer(known: socket.socket) -> object:
+    with suppress(OSError):
+        return known.getpeername()
+    return None
 
 
 async def test_an_api_server_that_restarts_is_followed_again(real: World, real_cluster: Cluster) -> None:
