@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LOADED := $(VENV)/.installed-load
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check unit real bench controlplane format lock clean
@@ -20,6 +21,11 @@ $(STAMP): pyproject.toml requirements-dev.lock
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+$(LOADED): $(STAMP) requirements-load.lock
+	@echo "muster: adding what the load tests need" >&2
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-load.lock
 	@touch $@
 
 demo: $(STAMP)  ## see gangs placed, offline, in seconds
@@ -59,6 +65,7 @@ lock: $(STAMP)  ## renew the lock files from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
 	$(LOCK) -o requirements.lock
 	$(LOCK) --group dev -o requirements-dev.lock
+	$(LOCK) --group dev --group load -o requirements-load.lock
 
 clean:  ## remove what make has made here
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
