@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 LOADED := $(VENV)/.installed-load
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit real bench controlplane format lock clean
+.PHONY: help demo test check unit real bench locust controlplane format lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -53,6 +53,9 @@ real: controlplane  ## tests on a real kube-apiserver and kube-scheduler
 bench: controlplane  ## figures on this machine: in process, and on the real scheduler
 	$(BIN)/python -m loadtests.inprocess
 	$(BIN)/python -m loadtests.wake
+
+locust: $(LOADED)  ## load on the HTTP verbs alone: locust against a snapshot of 15,000 nodes
+	$(BIN)/python -m loadtests.verbs
 
 format: $(STAMP)  ## rewrite the code's layout
 	$(BIN)/ruff format app tests loadtests

@@ -1,234 +1,225 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`, first part: planner, verbs and watch events in this process, without a cluster.
 
-Prints one row per figure: median, 99th percentile and what it is a figure of. Judges nothing: timings are
-noisy, and thresholds belong to the load tests. Sizes are arguments, so that growth can be seen.
+Figures are CPU time of this process, so that neighbours on the machine do not count. Judges nothing: that is
+`thresholds.yaml`'s and the report's. Sizes are arguments, so that growth can be seen.
 
-    python -m loadtests.inprocess [--nodes 5000 15000]
+    python -m loadtests.inprocess [--nodes 1000 5000 15000] [--runs 1] [--out DIR]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import gc
+import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import orjson
 
+from app.cli.table import table
 from app.codec.objects import ObjectDecoder
 from app.codec.snapshot import value_of
 from app.domain.changes import Change
-from app.domain.ids import GangApi, GangKey
+from app.domain.ids import GangApi, GangKey, PodUid
 from app.domain.plan import Demand, Member, Plan
 from app.extender.service import Service
 from app.inventory.inventory import Inventory
 from app.planner.plan import plan
 from app.simulate.cluster import SnapshotCluster
+from loadtests import record
+from loadtests.bodies import nodes_args
+from loadtests.objects import NAMESPACE, Json, gang, node, node_name, pod
+from loadtests.record import Record
 
-GPU = "nvidia.com/gpu"
-CREATED = "2026-01-01T00:00:00Z"
-Json = dict[str, Any]
+GANGS_TO_PLAN = ((64, 8), (512, 1))
+"""(members, GPUs of each) of the gangs that the planner is timed with."""
+BATCH = 100
+"""Watch events applied at a time."""
+FULL_NODES = 500
+"""Nodes of the full cluster on which gangs wait."""
+SETTLE_SECONDS = 30.0
+
+Figures = dict[str, float]
+clock = time.process_time
 
 
-def node(index: int, *, gpus: int = 8) -> Json:
-    """A node with 8 GPUs, as a real one looks in size."""
-    amounts = {"cpu": "128", "memory": "1024Gi", "pods": "110", "ephemeral-storage": "900Gi", GPU: str(gpus)}
-    labels = {f"example.com/label-{n}": f"value-{index % 7}" for n in range(12)}
-    name = f"node-{index:05d}"
+def timing(what: str, seconds: list[float]) -> Figures:
+    """Median and 99th percentile, in milliseconds."""
+    mid, high = np.percentile(seconds, [50, 99]) * 1e3
+    return {f"{what}_p50_ms": float(mid), f"{what}_p99_ms": float(high)}
+
+
+def events(nodes: int) -> Figures:
+    """Watch lines of nodes, and of four pods a node: bytes to numbers."""
+    decoder, inventory = ObjectDecoder(), Inventory()
+    node_lines = [orjson.dumps(node(i)) for i in range(nodes)]
+    pod_lines = [
+        orjson.dumps(pod(f"p-{i}", gpus=1, gang=f"g{i % 50}", on=node_name(i % nodes)))
+        for i in range(4 * nodes)
+    ]
+
+    def rate(lines: list[bytes], decode: Callable[[bytes], object]) -> float:
+        began = clock()
+        for start in range(0, len(lines), BATCH):
+            inventory.apply([Change(value=decode(line)) for line in lines[start : start + BATCH]])  # type: ignore[arg-type]
+        return len(lines) / (clock() - began)
+
     return {
-        "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": name, "uid": name, "labels": {"kubernetes.io/hostname": name, **labels}},
-        "spec": {}, "status": {
-            "allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }  # fmt: skip
-
-
-def pod(name: str, *, gpus: int, gang: str = "", node: str = "", gated: bool = True) -> Json:
-    """A member, gated unless it is on a node; without a gang an ordinary pod."""
-    limits = {GPU: str(gpus), "cpu": "8"}
-    container = {"name": "main", "image": "train:1", "resources": {"limits": limits}}
-    spec: Json = {"schedulerName": "muster", "priority": 0, "containers": [container]}
-    if node:
-        spec["nodeName"] = node
-    elif gated and gang:
-        spec["schedulingGates"] = [{"name": "muster.dev/gang"}]
-    labels = {"scheduling.x-k8s.io/pod-group": gang} if gang else {}
-    meta = {
-        "name": name,
-        "namespace": "bench",
-        "uid": name,
-        "labels": labels,
-        "creationTimestamp": CREATED,
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": meta,
-        "spec": spec,
-        "status": {"phase": "Running" if node else "Pending"},
+        "node_events_per_second": rate(node_lines, decoder.node),
+        "pod_events_per_second": rate(pod_lines, decoder.pod),
     }
 
 
-def group(name: str, minimum: int) -> Json:
-    """A PodGroup of the label API."""
-    api = "scheduling.x-k8s.io/v1alpha1"
-    meta = {"name": name, "namespace": "bench", "uid": f"pg-{name}", "creationTimestamp": CREATED}
-    return {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": {"minMember": minimum}}
-
-
-def changes(decoder: ObjectDecoder, objects: list[Json]) -> list[Change]:
-    """Objects as the watch would tell them."""
-    return [Change(value=value) for obj in objects if (value := value_of(decoder, obj)) is not None]
-
-
-class Table:
-    """Rows of figures, kubectl-like."""
-
-    def __init__(self) -> None:
-        print(f"{'FIGURE':<62}{'P50':>12}{'P99':>12}")
-
-    def row(self, what: str, seconds: list[float]) -> float:
-        """Print one row in ms; returns the median in seconds."""
-        mid, high = np.percentile(seconds, [50, 99])
-        print(f"{what:<62}{mid * 1e3:>9.3f} ms{high * 1e3:>9.3f} ms", flush=True)
-        return float(mid)
-
-    def value(self, what: str, text: str) -> None:
-        """A figure that is one number."""
-        print(f"{what:<62}{text:>12}", flush=True)
-
-
-def timed(work: Callable[[], object], *, times: int) -> list[float]:
-    """Wall seconds of each run."""
-    found = []
-    for _ in range(times):
-        began = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - began)
+def plans(nodes: int, times: int) -> Figures:
+    """Plans of large gangs where every other node is partly used, each right after a pod has come or gone."""
+    decoder, inventory = ObjectDecoder(), Inventory()
+    used = [pod(f"used-{i}", gpus=1 + i % 8, on=node_name(i)) for i in range(0, nodes, 2)]
+    inventory.apply(_changes(decoder, [*(node(i) for i in range(nodes)), *used]))
+    passing = decoder.pod(orjson.dumps(pod("passing", gpus=1, on=node_name(1))))
+    found: Figures = {}
+    for count, gpus in GANGS_TO_PLAN:
+        template = decoder.pod(orjson.dumps(pod("m", gpus=gpus, gang="g"))).template
+        members = tuple(Member(uid=PodUid(str(i)), template=template) for i in range(count))
+        demand = Demand(gang=GangKey(GangApi.LABEL, NAMESPACE, "g"), members=members, need=count)
+        seconds = []
+        for turn in range(times):
+            inventory.apply([Change(value=passing, gone=turn % 2 == 1)])  # the view of before is stale
+            began = clock()
+            planned = plan(inventory.view(), demand)
+            seconds.append(clock() - began)
+            assert isinstance(planned, Plan), planned
+        found |= timing(f"plan_{count}x{gpus}", seconds)
     return found
 
 
-def bench_planner(table: Table, nodes: int) -> None:
-    """Plans of a large gang on an empty cluster and on a half-used one."""
-    decoder, inventory = ObjectDecoder(), Inventory()
-    inventory.apply(changes(decoder, [node(i) for i in range(nodes)]))
-    inventory.apply(
-        changes(decoder, [pod(f"used-{i}", gpus=1 + i % 8, node=f"node-{i:05d}") for i in range(0, nodes, 2)])
-    )
-    for count, gpus in ((64, 8), (512, 1)):
-        template = decoder.pod(orjson.dumps(pod("m", gpus=gpus, gang="g"))).template
-        members = tuple(Member(uid=str(i), template=template) for i in range(count))  # type: ignore[arg-type]
-        demand = Demand(gang=GangKey(GangApi.LABEL, "bench", "g"), members=members, need=count)
-
-        def once(demand: Demand = demand) -> None:
-            inventory._views.clear()  # a fresh view is part of the price
-            assert isinstance(plan(inventory.view(), demand), Plan)
-
-        once()
-        table.row(f"plan {count} x {gpus} GPU, {nodes:,} nodes", timed(once, times=100))
-
-
-async def bench_verbs(table: Table, nodes: int) -> None:
+async def verbs(nodes: int, times: int) -> Figures:
     """filter and prioritize through the service, bytes in and out, without HTTP."""
-    cluster = SnapshotCluster([])
-    service = Service(
-        inventory=Inventory(), binder=cluster, admitter=cluster, reporter=cluster, leadership=cluster,
-        problems=list, clock=time.monotonic,
-    )  # fmt: skip
-    names = [f"node-{i:05d}" for i in range(nodes)]
-    members = [pod(f"seated-{i}", gpus=8, gang="seated", gated=False) for i in range(8)]
-    late = [pod(f"late-{i}", gpus=8, gang="late", gated=False) for i in range(nodes + 1)][:2]
-    objects = [*(node(i) for i in range(nodes)), group("seated", 8), group("late", 9), *members, *late]
-    service.observe(changes(service.decoder, objects))
-    service.tick()
+    seated, late = gang("seated", 8, gpus=8), gang("late", 9, gpus=8)[:-1]  # late lacks its last member
+    service = _service([*(node(i) for i in range(nodes)), *seated, *late])
+    names = [node_name(i) for i in range(nodes)]
+    planned = nodes_args(seated[1], names)
+    seat = orjson.loads(await service.filter(planned))["NodeNames"]
+    assert len(seat) == 1, "the gang has its seats"
+    single = nodes_args(pod("single", gpus=1), names)
 
-    async def verb(what: str, call: Callable[[bytes], Any], body: bytes) -> None:
-        found = []
-        await call(body)
-        for _ in range(100):
-            began = time.perf_counter()
+    async def timed(call: Callable[[bytes], Awaitable[object]], body: bytes) -> list[float]:
+        seconds = []
+        for _ in range(times):
+            began = clock()
             await call(body)
-            found.append(time.perf_counter() - began)
-        table.row(what, found)
+            seconds.append(clock() - began)
+        return seconds
 
-    def body(obj: Json) -> bytes:
-        return orjson.dumps({"Pod": obj, "Nodes": None, "NodeNames": names})
+    async def echo(body: bytes) -> bytes:
+        return orjson.dumps(orjson.loads(body))
 
-    echo = body(members[0])
-    table.row(
-        f"echo: decode and encode {nodes:,} names", timed(lambda: orjson.dumps(orjson.loads(echo)), times=100)
-    )
-    await verb(f"filter, planned member, {nodes:,} names", service.filter, body(members[0]))
-    await verb(f"filter, waiting refusal, {nodes:,} names", service.filter, body(late[0]))
-    single = body(pod("single", gpus=1))
-    await verb(f"filter, ordinary GPU pod, {nodes:,} names", service.filter, single)
-    await verb(f"prioritize, ordinary GPU pod, {nodes:,} names", service.prioritize, single)
-    await verb(f"filter, CPU pod, {nodes:,} names", service.filter, body(pod("cpu", gpus=0)))
+    with _settled():
+        return {
+            **timing("echo", await timed(echo, planned)),
+            **timing("filter_planned", await timed(service.filter, planned)),
+            **timing("filter_planned_one_name", await timed(service.filter, nodes_args(seated[1], seat))),
+            **timing("filter_refusal", await timed(service.filter, nodes_args(late[1], names))),
+            **timing("filter_ordinary", await timed(service.filter, single)),
+            **timing("prioritize_ordinary", await timed(service.prioritize, single)),
+            **timing("filter_cpu", await timed(service.filter, nodes_args(pod("cpu", gpus=0), names))),
+        }
 
 
-async def bench_backlog(table: Table, nodes: int, gangs: int) -> None:
-    """A full cluster with many gangs waiting: one node's devices come free."""
-    cluster = SnapshotCluster([])
+async def backlog(gangs: int, times: int) -> Figures:
+    """A full cluster, gangs of 1 to 8 members waiting: one node comes free and goes to the first that fits.
+
+    From the watch event to its seats being set aside; as many gangs have one member as there are turns.
+    """
+    sizes = [1] * times + [2 + index % 7 for index in range(gangs - times)]
+    waiting = [obj for index, size in enumerate(sizes) for obj in gang(f"g{index}", size, gpus=8, gated=True)]
+    running = [pod(f"used-{i}", gpus=8, on=node_name(i)) for i in range(FULL_NODES)]
+    service = _service([*(node(i) for i in range(FULL_NODES)), *running, *waiting])
+    seconds = []
+    with _settled():
+        for turn, gone in enumerate(_changes(service.decoder, running[:times]), start=1):
+            began = clock()
+            service.observe([Change(value=gone.value, gone=True)])
+            await asyncio.wait_for(_seats(service, turn), SETTLE_SECONDS)
+            seconds.append(clock() - began)
+            service.tick()
+    return timing(f"replan_{gangs}", seconds)
+
+
+async def _seats(service: Service, count: int) -> None:
+    """Until that many are set aside, one turn of the loop after another: nothing tells us."""
+    while len(service.inventory.book) < count:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+
+
+def _service(objects: list[Json]) -> Service:
+    """A service on an embedded cluster that has seen all of it once."""
+    cluster = SnapshotCluster(objects)
     service = Service(
         inventory=Inventory(), binder=cluster, admitter=cluster, reporter=cluster, leadership=cluster,
         problems=list, clock=time.monotonic,
     )  # fmt: skip
-    objects = [node(i) for i in range(nodes)]
-    running = [pod(f"used-{i}", gpus=8, node=f"node-{i:05d}") for i in range(nodes)]
-    for index in range(gangs):
-        size = 2 + index % 7
-        objects += [
-            group(f"g{index}", size),
-            *(pod(f"g{index}-{i}", gpus=8, gang=f"g{index}") for i in range(size)),
-        ]
-    service.observe(changes(service.decoder, [*objects, *running]))
+    cluster.deliver = service.observe
+    service.observe(cluster.initial())
     service.tick()
-    found = []
-    for index in range(50):
-        gone = [Change(value=c.value, gone=True) for c in changes(service.decoder, [running[index % nodes]])]
-        began = time.perf_counter()
-        service.observe(gone)
-        service.rounds.run()
-        found.append(time.perf_counter() - began)
-        service.observe(changes(service.decoder, [running[index % nodes]]))
-        service.rounds.run()
-    table.row(f"replan, {gangs:,} gangs wait, one of {nodes:,} nodes comes free", found)
+    return service
 
 
-def bench_events(table: Table, nodes: int) -> None:
-    """Watch lines of nodes and pods, bytes to numbers."""
-    decoder, inventory = ObjectDecoder(), Inventory()
-    lines = [orjson.dumps(node(i)) for i in range(nodes)]
-    pods = [
-        orjson.dumps(pod(f"p-{i}", gpus=1, gang=f"g{i % 50}", node=f"node-{i % nodes:05d}"))
-        for i in range(4 * nodes)
-    ]
-    began = time.perf_counter()
-    for start in range(0, len(lines), 100):
-        inventory.apply([Change(value=decoder.node(line)) for line in lines[start : start + 100]])
-    middle = time.perf_counter()
-    for start in range(0, len(pods), 100):
-        inventory.apply([Change(value=decoder.pod(line)) for line in pods[start : start + 100]])
-    end = time.perf_counter()
-    table.value(f"node events applied, {nodes:,} nodes", f"{len(lines) / (middle - began):,.0f}/s")
-    table.value(f"pod events applied, {nodes:,} nodes", f"{len(pods) / (end - middle):,.0f}/s")
+def _changes(decoder: ObjectDecoder, objects: list[Json]) -> list[Change]:
+    return [Change(value=value) for obj in objects if (value := value_of(decoder, obj)) is not None]
+
+
+@contextlib.contextmanager
+def _settled() -> Iterator[None]:
+    """As in `muster serve`: the garbage collector does not walk what the first lists brought."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def measure(*, nodes: list[int], times: int, gangs: int, run: int = 0) -> list[Record]:
+    """One record per number of nodes, and one of the full cluster on which gangs wait."""
+    records = []
+    for size in nodes:
+        print(f"inprocess: run {run}, {size:,} nodes", file=sys.stderr, flush=True)
+        figures = {**events(size), **plans(size, times), **asyncio.run(verbs(size, times))}
+        records.append(_record(size, run, figures))
+    print(f"inprocess: run {run}, {gangs:,} gangs wait", file=sys.stderr, flush=True)
+    figures = asyncio.run(backlog(gangs, min(times, gangs, FULL_NODES)))
+    return [*records, _record(FULL_NODES, run, figures)]
+
+
+def _record(nodes: int, run: int, figures: Figures) -> Record:
+    return Record(scenario="inprocess", contender="muster", nodes=nodes, run=run, figures=figures)
 
 
 def main() -> None:
-    """Run all."""
+    """Run all, print a table, keep the records if asked to."""
     parser = argparse.ArgumentParser(description="Muster's in-process figures on this machine.")
     parser.add_argument("--nodes", type=int, nargs="+", default=[1000, 5000, 15000])
+    parser.add_argument("--times", type=int, default=100, help="repetitions within a run [100]")
+    parser.add_argument("--gangs", type=int, default=2000, help="gangs that wait on the full cluster [2000]")
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="append the records to this folder of results")
     args = parser.parse_args()
-    table = Table()
-    for nodes in args.nodes:
-        bench_events(table, nodes)
-        bench_planner(table, nodes)
-        asyncio.run(bench_verbs(table, nodes))
-    asyncio.run(bench_backlog(table, 500, 2000))
+    for run in range(args.runs):
+        records = measure(nodes=args.nodes, times=args.times, gangs=args.gangs, run=run)
+        rows = [
+            (name, f"{one.nodes:,}", f"{value:,.3f}")
+            for one in records
+            for name, value in one.figures.items()
+        ]
+        print(table(["figure", "nodes", "value"], rows), flush=True)
+        if args.out:
+            for one in records:
+                record.append(args.out, one)
 
 
 if __name__ == "__main__":

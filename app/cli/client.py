@@ -27,6 +27,11 @@ class Client:
         self._host = host
         self._port = port
 
+    @property
+    def url(self) -> str:
+        """Where the service is, for clients of another kind."""
+        return f"http://{self._host}:{self._port}"
+
     def status(self, path: str) -> int:
         """HTTP status of a GET; 0 while nobody listens."""
         try:
