@@ -15,7 +15,7 @@ from loadtests.tables import Reading, number
 
 BAR_INCHES = 0.3
 THICKNESS = 0.8
-LARGEST = 6
+LARGEST = len(canvas.PALETTE)
 """Parts of a stacked bar with a colour of their own; the others are drawn as one."""
 OTHERS = "others"
 
@@ -92,7 +92,7 @@ def _tints(stacks: Sequence[Mapping[str, float]]) -> dict[str, str]:
         for name, value in stack.items():
             total[name] = total.get(name, 0.0) + value
     by_size = sorted(total, key=lambda name: -total[name])
-    tints = dict(zip(by_size[:LARGEST], canvas.PALETTE, strict=False))
+    tints = dict(zip(by_size, canvas.PALETTE, strict=False))
     return tints if len(by_size) <= LARGEST else {**tints, OTHERS: canvas.GREY}
 
 
@@ -104,7 +104,9 @@ def _width(stack: Mapping[str, float], name: str, tints: Mapping[str, str]) -> f
 
 def _axes(found: Sequence[Bar[T]], label: str) -> tuple[Any, Any, list[int]]:
     """Axes with a line of text over each group, and where each bar goes."""
-    places, titles, line = [], {}, 0
+    places: list[int] = []
+    titles: dict[Case, int] = {}
+    line = 0
     for index, (case, _, _) in enumerate(found):
         if index == 0 or case != found[index - 1][0]:
             titles[case] = line

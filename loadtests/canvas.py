@@ -18,11 +18,15 @@ from matplotlib.patches import Patch
 
 INK = "#1a1b1c"
 """The one colour that becomes the page's own text colour."""
-BLUE, ORANGE, GREEN, PINK, SKY, RUST, GREY = PALETTE = (
-    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a8a8a",
+GREY = "#8a8a8a"
+BLUE, ORANGE, GREEN, PINK, SKY, RUST, YELLOW = PALETTE = (
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442",
 )  # fmt: skip
-CONTENDERS = {"muster": BLUE, "native": ORANGE, "native-1s": RUST, "plain": GREY, "simulation": GREEN}
-DASHES = {"native": "--", "native-1s": "-.", "plain": ":"}
+CONTENDERS = {
+    "plain": GREY, "native": ORANGE, "native-1s": RUST, "muster": BLUE, "muster-ungated": SKY,
+    "simulation": GREEN,
+}  # fmt: skip
+DASHES = {"plain": ":", "native": "--", "native-1s": "-.", "muster-ungated": (0, (5, 1, 1, 1))}
 LINE = 1.8
 WIDTH = 9.0
 PANEL_HEIGHT = 2.7
@@ -45,7 +49,7 @@ def colour(contender: str) -> str:
     return CONTENDERS.get(contender, PINK)
 
 
-def dashes(contender: str) -> str:
+def dashes(contender: str) -> Any:
     """As its colour: lines can be told apart in black and white."""
     return DASHES.get(contender, "-")
 

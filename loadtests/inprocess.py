@@ -107,27 +107,26 @@ async def verbs(nodes: int, times: int) -> Figures:
     assert len(seat) == 1, "the gang has its seats"
     single = nodes_args(pod("single", gpus=1), names)
 
-    async def timed(call: Callable[[bytes], Awaitable[object]], body: bytes) -> list[float]:
-        seconds = []
-        for _ in range(times):
-            began = clock()
-            await call(body)
-            seconds.append(clock() - began)
-        return seconds
-
     async def echo(body: bytes) -> bytes:
         return orjson.dumps(orjson.loads(body))
 
+    calls: dict[str, tuple[Callable[[bytes], Awaitable[object]], bytes]] = {
+        "echo": (echo, planned),
+        "filter_planned": (service.filter, planned),
+        "filter_planned_one_name": (service.filter, nodes_args(seated[1], seat)),
+        "filter_refusal": (service.filter, nodes_args(late[1], names)),
+        "filter_ordinary": (service.filter, single),
+        "prioritize_ordinary": (service.prioritize, single),
+        "filter_cpu": (service.filter, nodes_args(pod("cpu", gpus=0), names)),
+    }
+    seconds: dict[str, list[float]] = {what: [] for what in calls}
     with _settled():
-        return {
-            **timing("echo", await timed(echo, planned)),
-            **timing("filter_planned", await timed(service.filter, planned)),
-            **timing("filter_planned_one_name", await timed(service.filter, nodes_args(seated[1], seat))),
-            **timing("filter_refusal", await timed(service.filter, nodes_args(late[1], names))),
-            **timing("filter_ordinary", await timed(service.filter, single)),
-            **timing("prioritize_ordinary", await timed(service.prioritize, single)),
-            **timing("filter_cpu", await timed(service.filter, nodes_args(pod("cpu", gpus=0), names))),
-        }
+        for _ in range(times):  # in turn: what slows the machine down slows all of them
+            for what, (call, body) in calls.items():
+                began = clock()
+                await call(body)
+                seconds[what].append(clock() - began)
+    return {name: value for what in calls for name, value in timing(what, seconds[what]).items()}
 
 
 async def backlog(gangs: int, times: int) -> Figures:

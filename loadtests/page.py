@@ -28,7 +28,7 @@ th, td { padding: .3rem .75rem .3rem 0; text-align: right; border-bottom: 1px so
 th { color: var(--soft); font-weight: 600; } tbody th { color: var(--ink); font-weight: 400; }
 th:first-child { text-align: left; white-space: normal; min-width: 14rem; }
 .met { color: var(--good); font-weight: 600; } .missed { color: var(--bad); font-weight: 600; }
-figure { margin: 1rem 0 2rem; } figure svg { color: var(--ink); max-width: 100%; height: auto; }
+figure { margin: 1rem 0 2rem; } figure svg { color: var(--ink); width: min(100%, 60rem); height: auto; }
 figcaption { color: var(--soft); font-size: .875rem; }
 """
 

@@ -88,21 +88,24 @@ def gang_time(results: Results) -> Drawn | None:
 def filter_latency(results: Results) -> Drawn | None:
     """Histograms of the time Muster took to answer filter."""
     shown = {
-        case: shares for case in results.cases() if (shares := _shares(results.runs(case, "muster").values()))
+        f"{case}: {who}": (shares, canvas.colour(who))
+        for case in results.cases()
+        for who in results.contenders(case)
+        if (shares := _shares(results.runs(case, who).values()))
     }
     if not shown:
         return None
     figure, axes = canvas.panels(len(shown))
-    for ax, (case, shares) in zip(axes, shown.items(), strict=True):
-        drawn = ax.bar(range(len(shares)), list(shares.values()), color=canvas.colour("muster"), width=0.9)
+    for ax, (title, (shares, colour)) in zip(axes, shown.items(), strict=True):
+        drawn = ax.bar(range(len(shares)), list(shares.values()), color=colour, width=0.9)
         ax.bar_label(drawn, fmt="%.3g", fontsize=8, padding=2)
         ax.set_xticks(range(len(shares)), list(shares), rotation=45, ha="right", rotation_mode="anchor")
-        ax.set(title=str(case), ylabel="% of calls", ylim=(0, 110), yticks=range(0, 101, 25))
+        ax.set(title=title, ylabel="% of calls", ylim=(0, 110), yticks=range(0, 101, 25))
         ax.grid(axis="y")
     figure.supxlabel("answered within this time, and not within the step before", fontsize=10)
     said = (
-        f"{case}: " + ", ".join(f"{share:.0f} % within {bound}" for bound, share in shares.items())
-        for case, shares in shown.items()
+        f"{title} " + ", ".join(f"{share:.0f} % within {bound}" for bound, share in shares.items())
+        for title, (shares, _) in shown.items()
     )
     return figure, "; ".join(said)
 

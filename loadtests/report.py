@@ -64,9 +64,9 @@ def summary(verdicts: Iterable[Verdict]) -> str:
 
 def provenance(results: Results) -> list[str]:
     """Where, when and what; a warning where ratios between records are doubtful."""
-    began = sorted(record.began for record in results)
+    began = sorted(record.began[:16].replace("T", " ") for record in results)
     lines = [f"Machine: {machine_line(m)}, Linux {m.kernel}, Python {m.python}" for m in results.machines()]
-    lines.append(f"Runs: {len(began)}, begun {began[0]} to {began[-1]}")
+    lines.append(f"Runs: {len(began)}, begun {began[0]} to {began[-1]} UTC")
     lines.append(f"Commit: {', '.join(results.commits())}")
     if len(results.machines()) > 1 or len(results.commits()) > 1:
         lines.append("Warning: records of unlike machines or commits; ratios between them say little.")

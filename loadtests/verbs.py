@@ -27,6 +27,8 @@ from loadtests.bodies import snapshot
 from loadtests.record import Record
 
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
+ROOT = LOCUSTFILE.parents[1]
+"""Where locust finds the packages `app` and `loadtests`."""
 SPARE_SECONDS = 60.0
 """For locust to start and to stop, beyond the time it was told to run."""
 
@@ -69,7 +71,7 @@ def _locust(args: argparse.Namespace, client: Client, found: Path) -> int:
     command += ["--loglevel", "WARNING", *(["--judge"] if args.judge else [])]
     try:
         done = subprocess.run(
-            command, stdout=subprocess.DEVNULL, timeout=args.seconds + SPARE_SECONDS, check=False
+            command, stdout=subprocess.DEVNULL, timeout=args.seconds + SPARE_SECONDS, check=False, cwd=ROOT
         )
     except subprocess.TimeoutExpired:
         raise InputError(f"locust did not end within {args.seconds + SPARE_SECONDS:g} s") from None
