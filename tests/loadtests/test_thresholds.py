@@ -73,7 +73,9 @@ def test_a_measurement_is_written_in_place_and_the_rest_stays(tmp_path: Path, be
     first, second, third = load(file).targets
     assert first.measured == third.measured == MEASURED
     assert second.measured is None and second.target == 2
-    kept = [line for line in file.read_text().splitlines() if "measured:" not in line]
+    written = file.read_text().splitlines()
+    assert all("margin:" in written[at - 1] for at, line in enumerate(written) if "measured:" in line)
+    kept = [line for line in written if "measured:" not in line]
     assert kept == [line for line in lines if "measured:" not in line]
 
 
