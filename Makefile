@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 LOADED := $(VENV)/.installed-load
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit real bench controlplane format lock clean
+.PHONY: help demo test check unit real bench load load-full controlplane format lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -53,6 +53,21 @@ real: controlplane  ## tests on a real kube-apiserver and kube-scheduler
 bench: controlplane  ## figures on this machine: in process, and on the real scheduler
 	$(BIN)/python -m loadtests.inprocess
 	$(BIN)/python -m loadtests.wake
+
+load: $(LOADED) controlplane  ## load tests, the short set: under 10 minutes
+	$(call loadtest,short)
+
+load-full: $(LOADED) controlplane  ## load tests, all of them, each 5 times: hours
+	$(call loadtest,full)
+
+# The report comes also when a run has failed; the exit code is the runs' then.
+define loadtest
+@folder=loadtests/results/$$(date -u +%Y-%m-%dT%H-%M-%SZ); \
+$(BIN)/python -m loadtests.run --set $(1) --out $$folder; code=$$?; \
+if [ -f $$folder/records.jsonl ] && [ -f loadtests/report.py ]; then \
+  $(BIN)/python -m loadtests.report $$folder || exit; \
+fi; exit $$code
+endef
 
 format: $(STAMP)  ## rewrite the code's layout
 	$(BIN)/ruff format app tests loadtests

@@ -40,7 +40,8 @@ FIGURES: Final[Mapping[str, str]] = {
     "wait_longest_seconds": "the same, longest",
     "node_updates_per_second": "node status updates made beside",
     "pod_updates_per_second": "pod updates made beside",
-    "loop_stall_longest_seconds": "longest stall of Muster's event loop",
+    "loop_stall_longest_seconds": "longest stall of Muster's event loop, rounded up to a bucket's bound",
+    "loop_stall_cpu_longest_seconds": "the same, but only what was work of its own",
     "setup_seconds": "time to start the control plane, nodes, scheduler and Muster",
 }
 """Every figure of a record, and what it is."""

@@ -6,10 +6,12 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final, Self
 
+from loadtests.scenario import Churn
 from tests.cluster import Cluster
 from tests.cluster.client import STRATEGIC_PATCH
 from tests.real import workloads
@@ -30,7 +32,7 @@ class Steady:
         self._work, self._rate = work, rate
         self._numbers = itertools.count()
         self._stop = threading.Event()
-        self._failed: Exception | None = None
+        self.failed: Exception | None = None
         self._threads = [
             threading.Thread(target=self._run, daemon=True) for _ in range(THREADS if rate else 0)
         ]
@@ -39,8 +41,8 @@ class Steady:
     @property
     def achieved(self) -> float:
         """Calls per second, after `stop`. Raises what a call has raised."""
-        if self._failed:
-            raise self._failed
+        if self.failed:
+            raise self.failed
         return self.done / (self._ended - self._began)
 
     def start(self) -> None:
@@ -64,18 +66,31 @@ class Steady:
                 self._work(number)
                 self.done += 1
         except Exception as error:  # told by `achieved`
-            self._failed = error
+            self.failed = error
 
 
-class Churning:
+@contextmanager
+def churning(cluster: Cluster, churn: Churn | None) -> Iterator[dict[str, float]]:
+    """The churn of a scenario, if it has some. The rates that were achieved are in the dict at the end."""
+    achieved: dict[str, float] = {}
+    if churn is None:
+        yield achieved
+        return
+    running = _Churning(cluster, churn)
+    with running:
+        yield achieved
+    achieved.update(running.rates())
+
+
+class _Churning:
     """Between `with` and its end: node status updates, and status updates of pods that were bound before."""
 
-    def __init__(self, cluster: Cluster, *, node_rate: float, pod_rate: float) -> None:
+    def __init__(self, cluster: Cluster, churn: Churn) -> None:
         self._api = cluster.api
         self._cluster = cluster
         self._nodes = [node["metadata"]["name"] for node in self._api.items("/api/v1/nodes")]
-        self._node_updates = Steady(self._update_node, node_rate)
-        self._pod_updates = Steady(self._update_pod, pod_rate)
+        self._node_updates = Steady(self._update_node, churn.node_updates_per_second)
+        self._pod_updates = Steady(self._update_pod, churn.pod_updates_per_second)
 
     def __enter__(self) -> Self:
         self._cluster.create_namespace(NAMESPACE)

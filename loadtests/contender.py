@@ -31,7 +31,7 @@ class Contender(Strict, frozen=True):
     the kube-scheduler of the tests. `config` is the template of its configuration, `backoff_seconds` the
     first and the longest pause after a failed attempt. `feature_gates` are those of API server and scheduler.
     `groups` is how pods name their gang. `gates` is the namespace's value of `muster.dev/enabled`: with
-    `gangs` or `gpus` the admission policy gates pods at creation.
+    `gangs` or `gpus` the admission policy gates pods at creation. With `simulated` nothing runs at all.
     """
 
     about: str
@@ -43,6 +43,7 @@ class Contender(Strict, frozen=True):
     groups: Literal["none", "native", "label"] = "none"
     gates: Literal["none", "gangs", "gpus"] = "none"
     muster: bool = False
+    simulated: bool = False
     muster_settings: dict[str, str] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:

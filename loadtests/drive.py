@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Final
 
-from loadtests.churn import Churning
-from loadtests.scenario import Scenario, Task
+from loadtests.scenario import Scenario, Task, part
 from loadtests.testbed import Testbed
 from loadtests.witness import Witness
 from tests.real.workloads import Object
@@ -35,18 +33,20 @@ class Driver:
         tasks: list[Task],
         witness: Witness,
         *,
+        share: float,
         limit_seconds: float,
         told: Told,
     ) -> None:
         self.bed, self.scenario, self.tasks, self.witness = bed, scenario, tasks, witness
         self.total = sum(task.members for task in tasks)
         self.until = time.monotonic() + limit_seconds
-        self._told = told
+        self._share, self._told = share, told
 
     def run(self) -> bool:
         """The drive that the scenario asks for."""
         if self.scenario.backlog:
-            return self._backlog(self.scenario.backlog.ends, self.scenario.backlog.every_seconds)
+            ends = part(self.scenario.backlog.ends, self._share)
+            return self._backlog(ends, self.scenario.backlog.every_seconds)
         if self.scenario.arrivals:
             return self._arrivals()
         return self._burst()
@@ -178,22 +178,6 @@ class _Writers:
         """Until all is answered; raises the first error."""
         for future in self._running:
             future.result()
-
-
-@contextmanager
-def churning(bed: Testbed, scenario: Scenario) -> Iterator[dict[str, float]]:
-    """The scenario's churn beside; what was achieved is in the dict at the end."""
-    achieved: dict[str, float] = {}
-    with ExitStack() as stack:
-        if scenario.churn:
-            churn: AbstractContextManager[Churning] = Churning(
-                bed.cluster,
-                node_rate=scenario.churn.node_updates_per_second,
-                pod_rate=scenario.churn.pod_updates_per_second,
-            )
-            running = stack.enter_context(churn)
-            stack.callback(lambda: achieved.update(running.rates()))
-        yield achieved
 
 
 def _nothing() -> None:

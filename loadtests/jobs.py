@@ -13,10 +13,11 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from app.domain.errors import InputError
 from loadtests import contender, scenario
 from loadtests.contender import Contender
 from loadtests.scenario import Runs, Scenario
-from loadtests.strict import FileError, load, load_named
+from loadtests.strict import load, load_named
 
 T = TypeVar("T")
 Set = Literal["short", "full"]
@@ -53,12 +54,12 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def jobs(wanted: Wanted) -> list[Job]:
-    """All runs in order. Raises FileError."""
+    """All runs in order. Raises InputError."""
     scenarios = load_named(scenario.FOLDER, Scenario, wanted.scenarios)
     chosen = {name: one for name, one in scenarios.items() if wanted.of_set in one.sets}
     for name in wanted.scenarios:
         if name not in chosen:
-            raise FileError(f"{name}.yaml: `sets` has no {wanted.of_set!r}")
+            raise InputError(f"`sets` has no {wanted.of_set!r}", field=f"{name}.yaml")
     return [job for name, one in chosen.items() for job in _of(name, one, wanted)]
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 ATTEMPTS: Final = "scheduler_schedule_attempts_total"
+STALLS: Final = "muster_loop_stall_seconds"
 VERBS: Final = "muster_verb_duration_seconds"
 
 Samples = dict[str, float]
@@ -64,6 +65,21 @@ def filter_buckets(muster: Samples) -> list[tuple[float, int]]:
         if name.startswith(start) and 'verb="filter"' in name
     ]
     return sorted(bucket for bucket in found if math.isfinite(bucket[0]))
+
+
+def longest_stall(muster: Samples, *, clock: str) -> float | None:
+    """Upper bound of the slowest bucket that counted, in seconds; None where there is no such metric."""
+    labels = f'{STALLS}_bucket{{clock="{clock}",le="'
+    bounds = [
+        (float(name.removeprefix(labels).rstrip('"}')), name) for name in muster if name.startswith(labels)
+    ]
+    if not bounds:
+        return None
+    longest, below = 0.0, 0.0
+    for bound, name in sorted(bounds):
+        if muster[name] > below:
+            longest, below = bound if math.isfinite(bound) else longest, muster[name]
+    return longest
 
 
 class _User(msgspec.Struct):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from loadtests.witness import Witness
 
 QUIET_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 10.0
+STALLS: Final = {"loop_stall_longest_seconds": "wall", "loop_stall_cpu_longest_seconds": "cpu"}
 
 
 class Reading(msgspec.Struct, kw_only=True):
@@ -58,7 +60,7 @@ class Reading(msgspec.Struct, kw_only=True):
             nodes=job.nodes,
             run=job.run,
             seed=job.seed,
-            figures={name: round(value, 6) for name, value in figures.items()},
+            figures={name: round(value, 6) for name, value in figures.items() if math.isfinite(value)},
             cpu_seconds={name: round(value, 2) for name, value in self.cpu.items()},
             api_writes=self.writes,
             filter_buckets=measure.filter_buckets(self.muster),
@@ -89,6 +91,9 @@ def _costs(used: Reading, pods: float) -> dict[str, float]:
         figures["muster_cpu_ms_per_pod"] = used.cpu[MUSTER] * 1000 / pods
         figures["muster_writes_per_pod"] = measure.writes_beyond_binding(used.writes, MUSTER) / pods
         figures["filter_calls_per_bound_member"] = measure.filter_calls(used.muster) / pods
+    for name, clock in STALLS.items():
+        if (stall := measure.longest_stall(used.muster, clock=clock)) is not None:
+            figures[name] = stall
     return figures
 
 
@@ -97,11 +102,16 @@ def _cpu(bed: Testbed, witness: Witness) -> dict[str, float]:
 
 
 def _writes_at_rest(bed: Testbed) -> dict[str, int]:
-    """Once the services have written nothing for a while, or are not going to stop."""
+    """Once all but the driver have written nothing for a while, or are not going to stop."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     writes, since = bed.audit.writes(), time.monotonic()
     while time.monotonic() < min(deadline, since + QUIET_SECONDS):
         time.sleep(0.1)  # a poll interval
-        if (now := bed.audit.writes()) != writes:
-            writes, since = now, time.monotonic()
+        before, writes = writes, bed.audit.writes()
+        if _of_others(before) != _of_others(writes):
+            since = time.monotonic()
     return writes
+
+
+def _of_others(writes: dict[str, int]) -> dict[str, int]:
+    return {word: count for word, count in writes.items() if not word.startswith("driver ")}

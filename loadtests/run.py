@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import get_args
 
 from app.cli.serving import stopped_by_sigterm
-from loadtests.drive import Driver, Told, churning
+from app.domain.errors import InputError
+from loadtests.churn import churning
+from loadtests.drive import Driver, Told
+from loadtests.ideal import simulated
 from loadtests.jobs import Job, Set, Wanted, jobs
 from loadtests.progress import Progress, progress
 from loadtests.reading import Reading, figures_of
 from loadtests.record import Record, append
-from loadtests.strict import FileError
 from loadtests.table import tables
 from loadtests.testbed import NAMESPACE, Testbed
 from loadtests.witness import Witness
@@ -36,7 +38,7 @@ def main() -> None:
     wanted, folder = arguments(sys.argv[1:])
     try:
         todo = jobs(wanted)
-    except FileError as error:
+    except InputError as error:
         print(f"loadtests: {error}", file=sys.stderr)
         sys.exit(2)
     with stopped_by_sigterm(), progress() as shown:
@@ -52,7 +54,7 @@ def run_all(todo: list[Job], folder: Path, shown: Progress) -> int:
     for number, job in enumerate(todo, 1):
         shown.run(number, len(todo), job.title)
         try:
-            append(folder, run_one(job, shown.step))
+            append(folder, simulated(job) if job.contender.simulated else run_one(job, shown.step))
         except Exception as error:  # one that fails must not cost the others
             failed += 1
             shown.line(f"FAILED {job.title}: {' '.join(str(error).split()) or repr(error)}")
@@ -66,10 +68,12 @@ def run_one(job: Job, told: Told) -> Record:
     with (
         Testbed(job.contender, nodes=job.nodes, gpus_per_node=job.scenario.gpus_per_node) as bed,
         Witness(bed.cluster, NAMESPACE, tasks) as witness,
-        churning(bed, job.scenario) as churned,
+        churning(bed.cluster, job.scenario.churn) as churned,
     ):
         began = Reading.begin(bed, witness)
-        finished = Driver(bed, job.scenario, tasks, witness, limit_seconds=job.limit_seconds, told=told).run()
+        finished = Driver(
+            bed, job.scenario, tasks, witness, share=job.share, limit_seconds=job.limit_seconds, told=told
+        ).run()
         used = Reading.end(bed, witness, began)
         until = time.monotonic()
         courses = witness.courses()

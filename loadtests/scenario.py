@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from loadtests.accounting import FIGURES
 from loadtests.strict import Strict
-from loadtests.workload import WORKLOADS
+from loadtests.workload import WORKLOADS, GangSpec, Workload
 
 FOLDER = Path(__file__).parent / "scenarios"
 
@@ -105,16 +105,20 @@ class Scenario(Strict, frozen=True):
     def tasks(self, *, nodes: int, seed: int, share: float = 1.0) -> list[Task]:
         """All that is created, in the order of arrival."""
         if self.arrivals:
-            return _arriving(
-                self.arrivals, nodes=nodes, gpus_per_node=self.gpus_per_node, seed=seed, share=share
-            )
+            return [_arriving(gang) for gang in self.workload(nodes=nodes, seed=seed, share=share).gangs]
         if self.backlog:
             one = self.backlog
             fitting = self.fitting(nodes=nodes)
-            count = fitting + _part(one.waiting, share)
+            count = fitting + part(one.waiting, share)
             return list(_batch("g", Batch(count=count, members=one.members, gpus=one.gpus)))
-        scaled = (msgspec.structs.replace(batch, count=_part(batch.count, share)) for batch in self.burst)
+        scaled = (msgspec.structs.replace(batch, count=part(batch.count, share)) for batch in self.burst)
         return [task for number, batch in enumerate(scaled) for task in _batch(chr(ord("a") + number), batch)]
+
+    def workload(self, *, nodes: int, seed: int, share: float) -> Workload:
+        """What `arrivals` asks for."""
+        assert self.arrivals is not None
+        make, gangs = WORKLOADS[self.arrivals.workload], part(self.arrivals.gangs, share)
+        return make(seed, nodes=nodes, gpus_per_node=self.gpus_per_node, gangs=gangs)
 
     def fitting(self, *, nodes: int) -> int:
         """How many gangs of a backlog run at the same time."""
@@ -122,7 +126,8 @@ class Scenario(Strict, frozen=True):
         return nodes * (self.gpus_per_node // self.backlog.gpus) // self.backlog.members
 
 
-def _part(count: int, share: float) -> int:
+def part(count: int, share: float) -> int:
+    """At least one."""
     return max(1, round(count * share))
 
 
@@ -136,16 +141,11 @@ def _batch(letter: str, batch: Batch) -> Iterator[Task]:
         )
 
 
-def _arriving(arrivals: Arrivals, *, nodes: int, gpus_per_node: int, seed: int, share: float) -> list[Task]:
-    gangs = _part(arrivals.gangs, share)
-    workload = WORKLOADS[arrivals.workload](seed, nodes=nodes, gpus_per_node=gpus_per_node, gangs=gangs)
-    return [
-        Task(
-            name=gang.name,
-            members=gang.members,
-            gpus=gang.gpus,
-            arrival_seconds=gang.arrival_seconds,
-            run_seconds=gang.run_seconds,
-        )
-        for gang in workload.gangs
-    ]
+def _arriving(gang: GangSpec) -> Task:
+    return Task(
+        name=gang.name,
+        members=gang.members,
+        gpus=gang.gpus,
+        arrival_seconds=gang.arrival_seconds,
+        run_seconds=gang.run_seconds,
+    )

@@ -10,6 +10,8 @@ from typing import TypeVar
 import msgspec
 import yaml
 
+from app.domain.errors import InputError
+
 T = TypeVar("T")
 
 
@@ -17,22 +19,18 @@ class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Base of everything that is read from a file."""
 
 
-class FileError(Exception):
-    """A file cannot be used; the message is one line that names the file and, where there is one, the key."""
-
-
 def load(path: Path, kind: type[T]) -> T:
-    """The file as a `kind`. Raises FileError."""
+    """The file as a `kind`. Raises InputError."""
     try:
         return msgspec.convert(yaml.safe_load(path.read_text()), kind)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
-        raise FileError(f"{path.name}: {' '.join(str(error).split())}") from None
+        raise InputError(" ".join(str(error).split()), field=path.name) from None
 
 
 def load_named(folder: Path, kind: type[T], names: Collection[str] = ()) -> dict[str, T]:
-    """`<name>.yaml` of a folder, by name; without `names` all of them. Raises FileError."""
+    """`<name>.yaml` of a folder, by name; without `names` all of them. Raises InputError."""
     known = sorted(path.stem for path in folder.glob("*.yaml"))
     for name in names:
         if name not in known:
-            raise FileError(f"{folder.name}: no {name!r}, only {', '.join(known)}")
+            raise InputError(f"there is no {name!r}, only {', '.join(known)}", field=folder.name)
     return {name: load(folder / f"{name}.yaml", kind) for name in names or known}
