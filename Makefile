@@ -9,10 +9,10 @@ STAMP := $(VENV)/.installed
 LOADED := $(VENV)/.installed-load
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit real bench locust controlplane format lock clean
+.PHONY: help demo test check unit real bench locust load load-full controlplane format lock clean
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
 
 $(STAMP): pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -56,6 +56,21 @@ bench: controlplane  ## figures on this machine: in process, and on the real sch
 
 locust: $(LOADED)  ## load on the HTTP verbs alone: locust against a snapshot of 15,000 nodes
 	$(BIN)/python -m loadtests.verbs
+
+load: $(LOADED) controlplane  ## load tests, the short set: under 10 minutes
+	$(call loadtest,short)
+
+load-full: $(LOADED) controlplane  ## load tests, all of them, each 5 times: hours
+	$(call loadtest,full)
+
+# The report comes also when a run has failed; the exit code is the runs' then.
+define loadtest
+@folder=loadtests/results/$$(date -u +%Y-%m-%dT%H-%M-%SZ); \
+$(BIN)/python -m loadtests.run --set $(1) --out $$folder; code=$$?; \
+if [ -f $$folder/records.jsonl ]; then \
+  $(BIN)/python -m loadtests.report $$folder || exit; \
+fi; exit $$code
+endef
 
 format: $(STAMP)  ## rewrite the code's layout
 	$(BIN)/ruff format app tests loadtests

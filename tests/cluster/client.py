@@ -233,11 +233,16 @@ class Watch:
             raise
 
     def __iter__(self) -> Iterator[Object]:
+        for line in self.lines():
+            yield json.loads(line)
+
+    def lines(self) -> Iterator[bytes]:
+        """The events undecoded, for those who need few of their fields and many events."""
         self._reading = True
         try:
             for line in self._response:
                 if line.strip():
-                    yield json.loads(line)
+                    yield line
         except (OSError, http.client.HTTPException, ValueError):
             if not self._closed:
                 raise

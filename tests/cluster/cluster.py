@@ -197,14 +197,16 @@ class Cluster(ControlPlane):
         feature_gates: Mapping[str, bool] | None = None,
         kubeconfig: Path | None = None,
         args: Sequence[str] = ("--v=2",),
+        binary: Path | None = None,
     ) -> Scheduler:
         """Start a kube-scheduler with a rendered configuration and return when it is alive.
 
-        Feature gates are the scheduler's own: `native_groups` of the cluster does not turn them on here.
+        `binary` is another scheduler that takes kube-scheduler's flags. Feature gates are its own:
+        `native_groups` of the cluster does not turn them on here.
         """
         port = free_port()
         argv = components.scheduler_argv(
-            self.bin_dir / "kube-scheduler",
+            binary or self.bin_dir / "kube-scheduler",
             port=port,
             kubeconfig=kubeconfig or self.admin_kubeconfig,
             config=Path(config_path),

@@ -52,11 +52,8 @@ class Component(Process):
 def http_ok(port: int, path: str, *, tls: bool) -> bool:
     """For health endpoints with throw-away certificates: nothing secret is sent, so nothing is verified."""
     if tls:
-        context = ssl.create_default_context()
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
         connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-            "127.0.0.1", port, timeout=2, context=context
+            "127.0.0.1", port, timeout=2, context=_unverified()
         )
     else:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
@@ -65,6 +62,24 @@ def http_ok(port: int, path: str, *, tls: bool) -> bool:
         return connection.getresponse().status == 200
     finally:
         connection.close()
+
+
+def https_get(port: int, path: str, *, token: str) -> tuple[int, str]:
+    """(status, body), from a server of our own on loopback whose throw-away certificate is not verified."""
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=_unverified())
+    try:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def _unverified() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def gates_flag(gates: Mapping[str, bool]) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from tests.cluster import components
+from tests.cluster.audit import audit_flags
 from tests.cluster.client import ApiClient
 from tests.cluster.components import Component, http_ok
 from tests.cluster.credentials import ADMIN, Credentials, write_secret
@@ -34,6 +35,7 @@ class PlaneOptions(TypedDict, total=False):
     feature_gates: Mapping[str, bool] | None
     apiserver_args: Sequence[str]
     node_lease_seconds: int
+    audit: bool
 
 
 class ControlPlane:
@@ -42,7 +44,8 @@ class ControlPlane:
     `native_groups` turns on the GenericWorkload gate and scheduling.k8s.io/v1beta1. `users` adds tokens
     (user name to groups) that have no rights until RBAC gives some. With `node_lease_seconds` (a kubelet
     has 40) nodes renew a Lease every quarter of it, and count as dead after one and a half of it. By
-    default they have no Lease and never die, which keeps 5,000 of them cheap.
+    default they have no Lease and never die, which keeps 5,000 of them cheap. With `audit` every request
+    that changes something is a line of `audit_log`.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class ControlPlane:
         feature_gates: Mapping[str, bool] | None = None,
         apiserver_args: Sequence[str] = (),
         node_lease_seconds: int = 0,
+        audit: bool = False,
     ) -> None:
         # Imported here because that module is also run with `python -m`, after this package is imported.
         from tests.cluster import binaries  # noqa: PLC0415
@@ -73,8 +77,10 @@ class ControlPlane:
         self._gates = {**({"GenericWorkload": True} if native_groups else {}), **(feature_gates or {})}
         self._native_groups = native_groups
         self.with_controllers, self._with_kwok = controller_manager, kwok
+        self.audit_log = self.runtime_dir / "audit.log"
         self.etcd = self._make_etcd()
-        self.apiserver = self._make_apiserver(apiserver_args)
+        audit_args = audit_flags(self.runtime_dir / "audit.yaml", log=self.audit_log) if audit else []
+        self.apiserver = self._make_apiserver([*audit_args, *apiserver_args])
         self.controller_manager = self._make_controller_manager()
         self.kwok = self._make_kwok()
         self.schedulers: dict[str, Scheduler] = {}

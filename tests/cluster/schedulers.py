@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from tests.cluster.components import Component, http_ok
+from tests.cluster.components import Component, http_ok, https_get
 
 EXTENDER_ADDRESS = "http://127.0.0.1:8888"
 KIND = "KubeSchedulerConfiguration"
@@ -112,6 +112,13 @@ class Scheduler(Component):
         self._supervise = supervise
         self._wanted = threading.Event()
         self._supervisor: threading.Thread | None = None
+
+    def page(self, path: str, *, token: str) -> str:
+        """What its own port serves to a user, such as /metrics. Raises OSError."""
+        status, body = https_get(self.port, path, token=token)
+        if status != 200:
+            raise OSError(f"{self.name} answers {path} with {status}: {body[:200]}")
+        return body
 
     def start(self, *, wait: bool = True) -> None:
         super().start(wait=wait)
