@@ -23,7 +23,7 @@ from app.http.metrics import Metrics
 from app.http.ops import ops, version
 from app.http.server import Listener, run, serve
 from app.http.snapshot import snapshot
-from app.http.verbs import verbs
+from app.http.verbs import Verbs
 from app.inventory.inventory import Inventory
 from app.settings import Settings
 from app.simulate.cluster import SnapshotCluster
@@ -55,10 +55,11 @@ def serve_snapshot(settings: Settings, file: Path, *, ops_port: int | None) -> N
             await service.stop()
 
     metrics = Metrics(service)
-    front = _app(verbs(service, metrics), snapshot(cluster), version())
+    rest = _app(snapshot(cluster), version())
+    front = Verbs(service, metrics, rest=rest)
     listeners = [Listener(front, settings.host, settings.port)]
     if ops_port is None:
-        front.include_router(ops(service, metrics))
+        rest.include_router(ops(service, metrics))
     else:
         listeners.append(Listener(_app(ops(service, metrics), version()), settings.host, ops_port))
     run(serve(running(), listeners))
@@ -107,7 +108,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
 
     metrics = Metrics(service)
     health = ops(service, metrics)
-    front = _app(verbs(service, metrics), health, version())
+    front = Verbs(service, metrics, rest=_app(health, version()))
     back = _app(health, version())
     listeners = [
         Listener(front, settings.host, settings.port),

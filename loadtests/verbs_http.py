@@ -214,8 +214,14 @@ def measure(table: Table, nodes: int, calls: int) -> None:
 
 
 def _ordinary(table: Table, muster: Connection, bodies: Bodies, nodes: int, calls: int) -> None:
-    """prioritize follows filter with what filter has left, which here is everything."""
-    filters, scores = in_turn(calls, (muster, bodies.to("/filter")), (muster, bodies.to("/prioritize")))
+    """prioritize follows filter, about what filter has left."""
+    filter_, left = bodies.to("/filter"), [b""] * ORDERS
+    for number in range(ORDERS):
+        answer = orjson.loads(muster.post(*filter_(number)))
+        left[number] = orjson.dumps({**orjson.loads(filter_(number)[1]), "NodeNames": answer["NodeNames"]})
+    filters, scores = in_turn(
+        calls, (muster, filter_), (muster, lambda number: ("/prioritize", left[number % ORDERS]))
+    )
     table.row(f"filter, ordinary GPU pod, {nodes:,} names", filters)
     table.row(f"prioritize, ordinary GPU pod, {nodes:,} names", scores)
     table.row("  both", _sum(filters, scores))

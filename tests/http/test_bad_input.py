@@ -136,6 +136,13 @@ def test_a_quantity_of_devices_that_is_none(door: Door, verb: str, quantity: obj
     lives(door)
 
 
+def test_of_a_pod_that_is_known_its_uid_and_form_are_all_that_is_read(door: Door) -> None:
+    odd = POD.requests({"nvidia.com/gpu": "NaN"})
+    assert names(door.post("/filter", filter_body(odd, ["n1", "n2"]))) == ["n1", "n2"]
+    stranger = door.post("/filter", filter_body(odd.uid("stranger"), ["n1", "n2"]))
+    assert "'NaN' is not a Kubernetes quantity" in stranger.json["Error"]
+
+
 def test_an_empty_offer_is_answered_with_nothing_and_no_error(door: Door) -> None:
     for pod in (POD, MEMBER):
         reply = door.post("/filter", filter_body(pod, []))
