@@ -37,13 +37,15 @@ class NameIndex:
     def rows(self, plain: bytes) -> Rows | None:
         """Position of each name of a list, -1 for one that is not there; None if it must be decoded.
 
-        `plain` is a JSON list in which no string has an escape in it and nothing is nested.
+        `plain` is a list that nests nothing and escapes nothing, and JSON as far as anybody has looked.
         """
         if self._known < len(self._names):
             self._build()
         if not self._known:
             return None
         quotes = _quotes(plain)
+        if len(quotes) % 2:
+            return None
         starts = quotes[::2] + 1
         lengths = quotes[1::2] - starts
         if len(plain) != int(lengths.sum()) + 3 * len(starts) + 1:
