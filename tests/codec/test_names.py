@@ -51,7 +51,7 @@ def test_one_name_is_not_the_beginning_of_another() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", [b'["a", "b"]', b'["a",7]', b'[null,"a"]', b'["a","b"] ', b'["a",b"]', b'["a",,"b"]', b"[ ]"]
+    "raw", [b'["a", "b"]', b'["a",7]', b'[null,"a"]', b'["a","b"] ', b'["a","b",b"]', b'["a",,"b"]', b"[ ]"]
 )
 def test_a_list_of_another_form_must_be_decoded(raw: bytes) -> None:
     assert NameIndex(["a", "b"]).rows(raw) is None

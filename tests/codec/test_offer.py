@@ -50,6 +50,12 @@ def test_many_are_not_read_to_find_one_to_name_one_or_to_send_them_back() -> Non
     assert not offer.unread, "that it is not there is certain only once they are read"
 
 
+@pytest.mark.parametrize("asked", [",", '","', 'n0","n1', "n", "1", "", "n500", "n501"])
+def test_what_only_looks_like_a_name_is_not_offered(asked: str) -> None:
+    assert asked not in Offer.of(orjson.dumps(MANY))
+    assert asked not in Offer.of(orjson.dumps([*MANY, 'x"n500', 'n501"x']))
+
+
 def test_few_are_all_there_once() -> None:
     offer = Offer.of(orjson.dumps(["n2", "n1", "n2"]))
     assert offer.few() == offer.names == ["n2", "n1"]
