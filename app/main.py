@@ -15,28 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-import uvicorn
-import uvloop
 from fastapi import FastAPI
 
 from app.codec import snapshot as snapshots
-from app.domain.errors import InputError
 from app.extender.service import Service
 from app.http.metrics import Metrics
 from app.http.ops import ops, version
+from app.http.server import Listener, run, serve
 from app.http.snapshot import snapshot
-from app.http.verbs import verbs
+from app.http.verbs import Verbs
 from app.inventory.inventory import Inventory
 from app.settings import Settings
 from app.simulate.cluster import SnapshotCluster
 
-KEEP_ALIVE_SECONDS = 180
-"""Longer than Go's idle connections (90 s): it does not repeat a POST on a connection that we closed."""
-
 log = structlog.get_logger()
-
-
-Serving = list[tuple[FastAPI, str, int]]
 
 
 def serve_snapshot(settings: Settings, file: Path, *, ops_port: int | None) -> None:
@@ -63,18 +55,19 @@ def serve_snapshot(settings: Settings, file: Path, *, ops_port: int | None) -> N
             await service.stop()
 
     metrics = Metrics(service)
-    front = _app(verbs(service, metrics), snapshot(cluster), version())
-    serving: Serving = [(front, settings.host, settings.port)]
+    rest = _app(snapshot(cluster), version())
+    front = Verbs(service, metrics, rest=rest)
+    listeners = [Listener(front, settings.host, settings.port)]
     if ops_port is None:
-        front.include_router(ops(service, metrics))
+        rest.include_router(ops(service, metrics))
     else:
-        serving.append((_app(ops(service, metrics), version()), settings.host, ops_port))
-    _run(_serve(running(), serving))
+        listeners.append(Listener(_app(ops(service, metrics), version()), settings.host, ops_port))
+    run(serve(running(), listeners))
 
 
 def serve_live(settings: Settings, *, kubeconfig: Path | None, context: str | None) -> None:
     """Serve a real cluster until SIGTERM. Raises `InputError` for unusable credentials or a taken port."""
-    _run(_live(settings, kubeconfig, context))
+    run(_live(settings, kubeconfig, context))
 
 
 async def _live(settings: Settings, kubeconfig: Path | None, context: str | None) -> None:
@@ -115,13 +108,13 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
 
     metrics = Metrics(service)
     health = ops(service, metrics)
-    front = _app(verbs(service, metrics), health, version())
+    front = Verbs(service, metrics, rest=_app(health, version()))
     back = _app(health, version())
-    serving: Serving = [
-        (front, settings.host, settings.port),
-        (back, settings.ops_host, settings.ops_port),
+    listeners = [
+        Listener(front, settings.host, settings.port),
+        Listener(back, settings.ops_host, settings.ops_port),
     ]
-    await _serve(running(), serving)
+    await serve(running(), listeners)
 
 
 async def _freeze(synced: Callable[[], Awaitable[None]]) -> None:
@@ -151,53 +144,8 @@ async def _loudly(work: Coroutine[Any, Any, None]) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _run(main: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main)
-
-
 def _app(*routers: object) -> FastAPI:
     app = FastAPI(title="Muster", docs_url=None, redoc_url=None, openapi_url=None)
     for router in routers:
         app.include_router(router)  # type: ignore[arg-type]
     return app
-
-
-async def _serve(
-    running: contextlib.AbstractAsyncContextManager[None], apps: list[tuple[FastAPI, str, int]]
-) -> None:
-    servers = []
-    for app, host, port in apps:
-        config = uvicorn.Config(
-            app, log_config=None, access_log=False, timeout_keep_alive=KEEP_ALIVE_SECONDS, lifespan="off",
-            timeout_graceful_shutdown=1,
-        )  # fmt: skip
-        servers.append((_Server(config), [_listen(host, port)]))
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    async with running:
-        tasks = [asyncio.create_task(server.serve(sockets=sockets)) for server, sockets in servers]
-        log.info("serving", addresses=[f"{host}:{port}" for _, host, port in apps])
-        await stop.wait()
-        log.info("stopping")
-    for server, _ in servers:
-        server.should_exit = True
-    await asyncio.gather(*tasks)
-
-
-class _Server(uvicorn.Server):
-    """uvicorn without its own signal handlers: ours answer held calls first."""
-
-    @contextlib.contextmanager
-    def capture_signals(self):  # type: ignore[no-untyped-def]
-        yield
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=1024, dualstack_ipv6=host == "::")
-    except OSError as error:
-        raise InputError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from None

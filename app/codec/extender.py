@@ -13,24 +13,40 @@ import msgspec
 import orjson
 from msgspec import Raw, Struct
 
-from app.codec.wire import UNUSABLE
+from app.codec.offer import Offer
+from app.codec.wire import NOTHING, UNUSABLE
 from app.domain.errors import InputError
+from app.domain.ids import PodUid
 
 T = TypeVar("T")
 
 
 class _Filter(Struct, rename="lower", gc=False):
-    pod: Raw = Raw(b"")
-    nodes: Raw = Raw(b"")
-    nodenames: Raw = Raw(b"")
+    pod: Raw = NOTHING
+    nodes: Raw = NOTHING
+    nodenames: Raw = NOTHING
 
 
 class _GoFilter(Struct, rename={"pod": "Pod", "nodes": "Nodes", "nodenames": "NodeNames"}, gc=False):
     """The same with Go's own keys, which is what every scheduler of today sends."""
 
-    pod: Raw = Raw(b"")
-    nodes: Raw = Raw(b"")
-    nodenames: Raw = Raw(b"")
+    pod: Raw = NOTHING
+    nodes: Raw = NOTHING
+    nodenames: Raw = NOTHING
+
+
+class _Part(Struct, gc=False):
+    """Any object."""
+
+
+class _Uid(Struct, gc=False):
+    uid: str = ""
+
+
+class _PodUid(Struct, gc=False):
+    metadata: _Uid
+    spec: _Part | None = None
+    status: _Part | None = None
 
 
 class _NodeItems(Struct, gc=False):
@@ -53,22 +69,18 @@ class _Bind(Struct, rename="lower", gc=False):
 
 
 class _Preempt(Struct, rename="lower", gc=False):
-    pod: Raw = Raw(b"")
+    pod: Raw = NOTHING
     nodenametovictims: dict[str, object] | None = None
     nodenametometavictims: dict[str, object] | None = None
 
 
 class NodesArgs(Struct, frozen=True, gc=False):
-    """ExtenderArgs of filter and prioritize. `names` is what was offered, once each.
-
-    `raw_names` are the bytes of `NodeNames` (to send back unchanged when nothing was a duplicate);
-    `nodes` are the full objects by name when the scheduler sent those instead.
-    """
+    """ExtenderArgs of filter and prioritize. `nodes` are the full objects by name when the scheduler sent
+    those instead of names."""
 
     pod: bytes
-    names: list[str]
-    raw_names: bytes | None
-    nodes: dict[str, bytes] | None
+    offer: Offer
+    nodes: dict[str, bytes] | None = None
 
 
 class BindArgs(Struct, frozen=True, gc=False):
@@ -88,31 +100,56 @@ class PreemptArgs(Struct, frozen=True, gc=False):
 
 
 class FilterAnswer(Struct, gc=False):
-    """ExtenderFilterResult before encoding. `names` None means: everything that was offered."""
+    """ExtenderFilterResult before encoding: what is left of the offer, and why the rest is not."""
 
-    names: list[str] | None = msgspec.field(default_factory=list)
+    left: Offer = msgspec.field(default_factory=lambda: Offer([]))
     failed: dict[str, str] = msgspec.field(default_factory=dict)
     unresolvable: dict[str, str] = msgspec.field(default_factory=dict)
     error: str = ""
 
 
+_POD_UID = msgspec.json.Decoder(_PodUid)
+_NAMES_LAST = b',"NodeNames":['
+_NULL = Raw(b"null")
 _GO_FILTER = msgspec.json.Decoder(_GoFilter)
-_NAMES = msgspec.json.Decoder(list[str])
 
 
 def nodes_args(body: bytes) -> NodesArgs:
     """Body of filter or prioritize."""
-    args = _filter_body(body)
+    head, offer = _without_names(body)
+    args = _filter_body(head, named=offer is not None)
     pod = _required(args.pod, "Pod")
+    if offer is not None:
+        return NodesArgs(pod, offer)
     if _present(args.nodenames):
-        names = _strings(args.nodenames)
-        if len(set(names)) < len(names):
-            return NodesArgs(pod, list(dict.fromkeys(names)), None, None)
-        return NodesArgs(pod, names, bytes(args.nodenames), None)
+        return NodesArgs(pod, Offer.of(bytes(args.nodenames)))
     if not _present(args.nodes):
         raise InputError("neither Nodes nor NodeNames is set", field="NodeNames")
     nodes = _full_nodes(args.nodes)
-    return NodesArgs(pod, list(nodes), None, nodes)
+    return NodesArgs(pod, Offer(list(nodes)), nodes)
+
+
+def _without_names(body: bytes) -> tuple[bytes, Offer | None]:
+    """The body without a long list of names, and that list, if it comes last, as Go writes it.
+
+    Inside of a text its key could not stand with bare quotes; and if what comes before is a whole object once
+    it is closed, the key is one of the body's own.
+    """
+    at = body.find(_NAMES_LAST)
+    if at > 0 and body.endswith(b'"]}'):
+        offer = Offer.of_many(body[at + len(_NAMES_LAST) - 1 : -1])
+        if offer is not None:
+            return body[:at] + b"}", offer
+    return body, None
+
+
+def pod_uid(pod: bytes) -> PodUid:
+    """UID of the pod that a call is about, all that is needed of one that is known; empty if there is none to
+    be read."""
+    try:
+        return PodUid(_POD_UID.decode(pod).metadata.uid)
+    except UNUSABLE:
+        return PodUid("")
 
 
 def bind_args(body: bytes) -> BindArgs:
@@ -134,11 +171,10 @@ def preempt_args(body: bytes) -> PreemptArgs:
 
 def filter_reply(answer: FilterAnswer, args: NodesArgs | None) -> bytes:
     """ExtenderFilterResult in the mode of the request: `NodeNames`, or `Nodes` with full objects."""
-    head = b'{"Nodes":null,"NodeNames":'
-    names = _names_bytes(answer, args)
-    if args is not None and args.nodes is not None:
-        kept = args.names if answer.names is None else answer.names
-        items = b",".join(args.nodes[name] for name in kept)
+    if args is None or args.nodes is None:
+        head, names = b'{"Nodes":null,"NodeNames":', answer.left.raw
+    else:
+        items = b",".join(map(args.nodes.__getitem__, answer.left.names))
         head, names = b'{"Nodes":{"metadata":{},"items":[' + items + b']},"NodeNames":', b"null"
     return b"".join(
         (
@@ -160,11 +196,6 @@ def bind_reply(error: str) -> bytes:
     return orjson.dumps({"Error": error})
 
 
-def prioritize_reply(scores: dict[str, int]) -> bytes:
-    """HostPriorityList: a bare list, scores 0 to 10."""
-    return orjson.dumps([{"Host": host, "Score": score} for host, score in scores.items()])
-
-
 def preempt_reply(victims: dict[str, tuple[list[str], int]]) -> bytes:
     """ExtenderPreemptionResult."""
     return orjson.dumps(
@@ -177,16 +208,10 @@ def preempt_reply(victims: dict[str, tuple[list[str], int]]) -> bytes:
     )
 
 
-def _names_bytes(answer: FilterAnswer, args: NodesArgs | None) -> bytes:
-    if answer.names is None and args is not None:
-        return args.raw_names if args.raw_names is not None else orjson.dumps(args.names)
-    return orjson.dumps(answer.names or [])
-
-
-def _filter_body(body: bytes) -> _Filter | _GoFilter:
+def _filter_body(body: bytes, *, named: bool) -> _Filter | _GoFilter:
     try:
         args = _GO_FILTER.decode(body)
-        if _present(args.pod) and (_present(args.nodenames) or _present(args.nodes)):
+        if _present(args.pod) and (named or _present(args.nodenames) or _present(args.nodes)):
             return args
     except UNUSABLE:
         pass  # the slow way says what is wrong
@@ -206,20 +231,13 @@ def _decode(body: bytes, kind: type[T]) -> T:
 
 
 def _present(raw: Raw) -> bool:
-    return bytes(raw) not in (b"", b"null")
+    return raw not in (NOTHING, _NULL)
 
 
 def _required(raw: Raw, field: str) -> bytes:
     if not _present(raw):
         raise InputError("is missing", field=field)
     return bytes(raw)
-
-
-def _strings(raw: Raw) -> list[str]:
-    try:
-        return _NAMES.decode(raw)
-    except UNUSABLE as error:
-        raise InputError(str(error), field="NodeNames") from None
 
 
 def _full_nodes(raw: Raw) -> dict[str, bytes]:

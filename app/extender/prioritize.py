@@ -7,13 +7,14 @@ Only scores; never refuses. kube-scheduler reads a missing node as 0, so only hi
 
 from __future__ import annotations
 
-from itertools import compress
-
 import numpy as np
 
+from app.codec.offer import Offer
+from app.codec.scores import HostScores
 from app.domain.pod import Pod
 from app.domain.resources import WHOLE_GPU_NODE, is_device
-from app.inventory.columns import Matrix
+from app.extender.offers import Offers
+from app.inventory.columns import Matrix, Rows
 from app.inventory.inventory import Inventory
 
 BEST = 10
@@ -21,20 +22,33 @@ BAD_STARTS = 3
 """From this many pods that failed at admission a node is taken for broken."""
 
 
-def prioritize(inventory: Inventory, pod: Pod, names: list[str]) -> dict[str, int]:
-    """Node → score 1 to 10, for offered nodes that score at all."""
-    rows = inventory.columns.rows_of(names)
-    known = rows >= 0
-    devices = [name for name, _ in pod.template.requests if is_device(name)]
-    scores = _pack(inventory, rows, devices) if devices else _steer(inventory, rows)
-    for name, failed in inventory.bad_starts.items():
-        if failed >= BAD_STARTS:
-            scores[rows == inventory.columns.row_of[name]] = 0
-    scored = (scores > 0) & known
-    return dict(zip(compress(names, scored.tolist()), scores[scored].tolist(), strict=True))
+class Prioritize:
+    """Answers prioritize calls from memory."""
+
+    def __init__(self, inventory: Inventory, offers: Offers) -> None:
+        self._inventory = inventory
+        self._offers = offers
+        self._hosts = HostScores(inventory.names)
+
+    def __call__(self, pod: Pod, offer: Offer) -> bytes:
+        """HostPriorityList of the offered nodes that score at all, 1 to 10."""
+        rows = self._offers.rows(offer)
+        rows = rows[rows >= 0]
+        scores = self._scores(pod, rows)
+        scored = scores > 0
+        return self._hosts.reply(rows[scored], scores[scored])
+
+    def _scores(self, pod: Pod, rows: Rows) -> Matrix:
+        inventory = self._inventory
+        devices = [name for name, _ in pod.template.requests if is_device(name)]
+        scores = _pack(inventory, rows, devices) if devices else _steer(inventory, rows)
+        for name, failed in inventory.bad_starts.items():
+            if failed >= BAD_STARTS:
+                scores[rows == inventory.columns.row_of[name]] = 0
+        return scores
 
 
-def _pack(inventory: Inventory, rows: Matrix, devices: list[str]) -> Matrix:
+def _pack(inventory: Inventory, rows: Rows, devices: list[str]) -> Matrix:
     """9 for the node with least left, down to 2; 1 for a large node that is still whole."""
     columns = inventory.columns
     total = np.zeros(len(rows), np.int64)
@@ -49,7 +63,7 @@ def _pack(inventory: Inventory, rows: Matrix, devices: list[str]) -> Matrix:
     return scores
 
 
-def _steer(inventory: Inventory, rows: Matrix) -> Matrix:
+def _steer(inventory: Inventory, rows: Rows) -> Matrix:
     """10 for a node without any device, 0 for the others."""
     columns = inventory.columns
     scores = np.full(len(rows), BEST, np.int64)

@@ -13,6 +13,7 @@ from typing import Any
 
 from app.codec import extender as wire
 from app.codec.objects import ObjectDecoder
+from app.codec.scores import NO_SCORES
 from app.domain.changes import Change
 from app.domain.errors import InputError
 from app.domain.ids import PodUid
@@ -22,9 +23,10 @@ from app.extender.admission import Admission
 from app.extender.bind import NOT_ACTIVE, Bind, HungUp
 from app.extender.filter import Filter
 from app.extender.narrator import Narrator
+from app.extender.offers import Offers
 from app.extender.ports import Admitter, Binder, Leadership, Reporter
 from app.extender.preempt import preempt
-from app.extender.prioritize import prioritize
+from app.extender.prioritize import Prioritize
 from app.extender.roster import Roster
 from app.extender.rounds import Rounds
 from app.extender.tenure import Tenure
@@ -70,7 +72,9 @@ class Service:
             inventory, self.roster, self.tenure, binder, leadership=leadership, timing=timing, clock=clock
         )
         self.narrator = Narrator(inventory, self.roster, reporter, clock=clock)
-        self._filter = Filter(inventory, self.roster, self.rounds, self.tenure, self.admission)
+        offers = Offers(inventory)
+        self._filter = Filter(inventory, self.roster, self.rounds, self.tenure, self.admission, offers)
+        self._prioritize = Prioritize(inventory, offers)
         self._active = False
         self._round_due = False
         self._arrivals: dict[PodUid, asyncio.Event] = {}
@@ -199,13 +203,13 @@ class Service:
         args = None
         try:
             args = wire.nodes_args(body)
-            pod = self.decoder.pod(args.pod)
+            pod = self._asked(args.pod)
             problem = await self._unable()
             if problem:
                 return wire.filter_reply(wire.FilterAnswer(error=problem), args)
             if pod.gang is not None:
                 await self._see(pod.uid)
-            return wire.filter_reply(self._filter(pod, args.names), args)
+            return wire.filter_reply(self._filter(pod, args.offer), args)
         except InputError as error:
             return wire.filter_reply(wire.FilterAnswer(error=f"filter: {error}"), args)
 
@@ -213,10 +217,9 @@ class Service:
         """ExtenderArgs → HostPriorityList. Has no error field; an unusable body scores nothing."""
         try:
             args = wire.nodes_args(body)
-            pod = self.decoder.pod(args.pod)
+            return self._prioritize(self._asked(args.pod), args.offer)
         except InputError:
-            return wire.prioritize_reply({})
-        return wire.prioritize_reply(prioritize(self.inventory, pod, args.names))
+            return NO_SCORES
 
     async def bind_call(self, body: bytes, *, hung_up: HungUp | None = None) -> bytes:
         """ExtenderBindingArgs → ExtenderBindingResult."""
@@ -234,13 +237,16 @@ class Service:
         """ExtenderPreemptionArgs → ExtenderPreemptionResult. Unusable input preempts nobody."""
         try:
             args = wire.preempt_args(body)
-            pod = self.decoder.pod(args.pod)
+            pod = self._asked(args.pod)
         except InputError:
             return wire.preempt_reply({})
         if await self._unable():
             return wire.preempt_reply({})
-        known = self.inventory.pods.get(pod.uid, pod)
-        return wire.preempt_reply(preempt(self.inventory, known, args.victims))
+        return wire.preempt_reply(preempt(self.inventory, pod, args.victims))
+
+    def _asked(self, raw: bytes) -> Pod:
+        """The pod of a call: what the watch has shown of it, if it has."""
+        return self.inventory.pods.get(wire.pod_uid(raw)) or self.decoder.pod(raw)
 
     async def _unable(self) -> str:
         problems = self._problems()

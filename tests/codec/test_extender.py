@@ -16,9 +16,9 @@ from app.codec.extender import (
     nodes_args,
     preempt_args,
     preempt_reply,
-    prioritize_reply,
 )
 from app.codec.objects import ObjectDecoder
+from app.codec.offer import Offer
 from app.domain.errors import InputError
 from tests.builders import (
     Json,
@@ -52,7 +52,7 @@ Spelling = Callable[[bytes], bytes]
 @CASES
 def test_names(spelled: Spelling) -> None:
     args = nodes_args(spelled(filter_body(POD, ["n1", "n2"])))
-    assert args.names == ["n1", "n2"]
+    assert args.offer.names == ["n1", "n2"]
     assert args.nodes is None
     assert ObjectDecoder().pod(args.pod).uid == "uid-p"
 
@@ -60,27 +60,26 @@ def test_names(spelled: Spelling) -> None:
 @CASES
 def test_full_nodes(spelled: Spelling) -> None:
     args = nodes_args(spelled(full_filter_body(POD, [make_node("n1").gpus(8), make_node("n2")])))
-    assert args.names == ["n1", "n2"]
+    assert args.offer.names == ["n1", "n2"]
     assert args.nodes is not None
     assert ObjectDecoder().node(args.nodes["n1"]).allocatable["nvidia.com/gpu"] == 8
 
 
 def test_a_node_offered_twice_is_offered_once() -> None:
     args = nodes_args(filter_body(POD, ["n2", "n1", "n2"]))
-    assert args.names == ["n2", "n1"]
-    assert args.raw_names is None, "the bytes as sent would repeat it"
-    assert orjson.loads(filter_reply(FilterAnswer(names=None), args))["NodeNames"] == ["n2", "n1"]
+    assert args.offer.names == ["n2", "n1"]
+    assert orjson.loads(filter_reply(FilterAnswer(left=args.offer), args))["NodeNames"] == ["n2", "n1"]
 
 
 def test_an_empty_offer_is_an_offer() -> None:
-    assert nodes_args(filter_body(POD, [])).names == []
-    assert nodes_args(full_filter_body(POD, [])).names == []
-    assert nodes_args(b'{"Pod":{},"Nodes":{"items":null}}').names == []
+    assert nodes_args(filter_body(POD, [])).offer.names == []
+    assert nodes_args(full_filter_body(POD, [])).offer.names == []
+    assert nodes_args(b'{"Pod":{},"Nodes":{"items":null}}').offer.names == []
 
 
 def test_names_win_over_nodes_as_the_scheduler_sets_only_one() -> None:
     body = b'{"Pod":{},"NodeNames":["a"],"Nodes":{"items":[{"metadata":{"name":"b"}}]}}'
-    assert nodes_args(body).names == ["a"]
+    assert nodes_args(body).offer.names == ["a"]
 
 
 def test_five_megabytes_of_annotations_are_passed_over() -> None:
@@ -120,16 +119,62 @@ def test_an_unusable_filter_body_says_what_is_wrong_with_it(body: bytes, said: s
         nodes_args(body)
 
 
+MANY = [f"n{index}" for index in range(150)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(filter_body(POD, MANY), id="last, as Go writes it"),
+        pytest.param(b'{"NodeNames":%s,"Pod":%s}' % (orjson.dumps(MANY), POD.json()), id="first"),
+        pytest.param(b'{"Pod":%s,"NODENAMES":%s}' % (POD.json(), orjson.dumps(MANY)), id="in capitals"),
+        pytest.param(b'{"pod":%s,"NodeNames":%s}' % (POD.json(), orjson.dumps(MANY)), id="pod in lower case"),
+        pytest.param(b'{"Pod":%s,"NodeNames":%s }' % (POD.json(), orjson.dumps(MANY)), id="space behind"),
+        pytest.param(
+            filter_body(POD.set("metadata.annotations", {"a": ',"NodeNames":["x"]}'}), MANY),
+            id="its key in a text",
+        ),
+        pytest.param(
+            filter_body(POD.set("metadata.x", {"a": 1, "NodeNames": ["x"] * 200}), MANY),
+            id="its key in the pod",
+        ),
+    ],
+)
+def test_many_names_wherever_they_stand(body: bytes) -> None:
+    args = nodes_args(body)
+    assert args.offer.names == MANY
+    assert ObjectDecoder().pod(args.pod).uid == "uid-p"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"Pod":{"a":"x,"NodeNames":%s}', "^body is not usable"),
+        (b'{"Pod":{"a":0,"NodeNames":%s}', "^body is not usable"),
+        (b'{"Pod":{"a":0,"NodeNames":%s}}', "^NodeNames: neither"),
+        (b'{"Pod":[{},"NodeNames":%s}', "^body is not usable"),
+        (b'{"Pod":null,"NodeNames":%s}', "^Pod: is missing"),
+        (b'{"Nodes":null,"NodeNames":%s}', "^Pod: is missing"),
+        (b',"NodeNames":%s}', "^body is not usable"),
+    ],
+)
+def test_many_names_make_no_body_usable_that_is_not(body: bytes, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        nodes_args(body % orjson.dumps(MANY))
+
+
 # -- answers
 
 
 def test_everything_offered_goes_back_byte_by_byte() -> None:
-    body = b'{"Pod":{},"NodeNames":["n1",  "n2"]}'
-    reply = filter_reply(FilterAnswer(names=None), nodes_args(body))
-    assert b'"NodeNames":["n1",  "n2"]' in reply
+    many = orjson.dumps(names := [f"n{index}" for index in range(101)])[:-1] + b" ]"
+    body = b'{"Pod":{},"NodeNames":' + many + b"}"
+    args = nodes_args(body)
+    reply = filter_reply(FilterAnswer(left=args.offer), args)
+    assert many in reply
     assert orjson.loads(reply) == {
         "Nodes": None,
-        "NodeNames": ["n1", "n2"],
+        "NodeNames": names,
         "FailedNodes": {},
         "FailedAndUnresolvableNodes": {},
         "Error": "",
@@ -137,7 +182,7 @@ def test_everything_offered_goes_back_byte_by_byte() -> None:
 
 
 def test_an_answer_in_name_mode() -> None:
-    answer = FilterAnswer(names=["n2"], failed={"n1": "full"}, unresolvable={"n3": 'quote " it'}, error="")
+    answer = FilterAnswer(left=Offer(["n2"]), failed={"n1": "full"}, unresolvable={"n3": 'quote " it'})
     assert orjson.loads(filter_reply(answer, nodes_args(filter_body(POD, ["n1", "n2", "n3"])))) == {
         "Nodes": None,
         "NodeNames": ["n2"],
@@ -153,7 +198,8 @@ def test_an_answer_in_full_node_mode_returns_the_objects_it_was_given(
 ) -> None:
     nodes = {name: make_node(name).gpus(8) for name in ("n1", "n2")}
     args = nodes_args(full_filter_body(POD, nodes.values()))
-    reply = orjson.loads(filter_reply(FilterAnswer(names=names), args))
+    left = args.offer if names is None else Offer(names)
+    reply = orjson.loads(filter_reply(FilterAnswer(left=left), args))
     assert reply["NodeNames"] is None
     assert reply["Nodes"]["items"] == [nodes[name].build() for name in kept]
 
@@ -166,8 +212,6 @@ def test_an_error_is_answered_even_when_the_body_could_not_be_read() -> None:
 def test_the_other_answers() -> None:
     assert orjson.loads(bind_reply("")) == {"Error": ""}
     assert orjson.loads(bind_reply("too late")) == {"Error": "too late"}
-    assert orjson.loads(prioritize_reply({"n1": 10})) == [{"Host": "n1", "Score": 10}]
-    assert orjson.loads(prioritize_reply({})) == []
     assert orjson.loads(preempt_reply({"n1": (["u1", "u2"], 1)})) == {
         "NodeNameToMetaVictims": {"n1": {"Pods": [{"UID": "u1"}, {"UID": "u2"}], "NumPDBViolations": 1}}
     }

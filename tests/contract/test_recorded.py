@@ -7,10 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app.codec import extender as wire
 from app.codec.objects import ObjectDecoder
+from app.codec.offer import Offer
+from app.codec.scores import HostScores
 
 RECORDED = Path(__file__).parent / "recorded"
 MODES = pytest.mark.parametrize("mode", ["names", "nodes"])
@@ -34,8 +37,8 @@ def test_filter_and_prioritize_tell_pod_and_nodes(verb: str, mode: str) -> None:
     assert set(body) == {"Pod", "Nodes", "NodeNames"}
 
     args = wire.nodes_args(raw)
-    assert args.names == nodes_of(body)
-    assert sorted(args.names) == ["node-0", "node-1"]
+    assert args.offer.names == nodes_of(body)
+    assert sorted(args.offer.names) == ["node-0", "node-1"]
     assert (args.nodes is None) == (mode == "names")
     pod = ObjectDecoder().pod(args.pod)
     meta = body["Pod"]["metadata"]
@@ -75,7 +78,7 @@ def test_the_answer_to_filter_has_the_keys_and_the_mode_of_the_request(mode: str
     raw, body = recorded("filter", mode)
     args = wire.nodes_args(raw)
     answer = json.loads(
-        wire.filter_reply(wire.FilterAnswer(names=["node-1"], failed={"node-0": "no room"}), args)
+        wire.filter_reply(wire.FilterAnswer(left=Offer(["node-1"]), failed={"node-0": "no room"}), args)
     )
     assert set(answer) == {"Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"}
     if mode == "names":
@@ -91,13 +94,16 @@ def test_the_answer_to_filter_has_the_keys_and_the_mode_of_the_request(mode: str
 @MODES
 def test_an_answer_that_lets_all_nodes_pass_offers_them_unchanged(mode: str) -> None:
     raw, body = recorded("filter", mode)
-    answer = json.loads(wire.filter_reply(wire.FilterAnswer(names=None), wire.nodes_args(raw)))
+    args = wire.nodes_args(raw)
+    answer = json.loads(wire.filter_reply(wire.FilterAnswer(left=args.offer), args))
     assert nodes_of(answer) == nodes_of(body)
 
 
 def test_the_other_answers_have_the_keys_of_their_types() -> None:
     assert json.loads(wire.bind_reply("why")) == {"Error": "why"}
-    assert json.loads(wire.prioritize_reply({"node-0": 7})) == [{"Host": "node-0", "Score": 7}]
+    assert json.loads(HostScores(["node-0"]).reply(np.array([0]), np.array([7]))) == [
+        {"Host": "node-0", "Score": 7}
+    ]
     assert json.loads(wire.preempt_reply({"node-0": (["uid-1"], 2)})) == {
         "NodeNameToMetaVictims": {"node-0": {"Pods": [{"UID": "uid-1"}], "NumPDBViolations": 2}}
     }

@@ -16,7 +16,7 @@ import orjson
 from app.http.metrics import Metrics
 from app.http.ops import ops, version
 from app.http.snapshot import snapshot
-from app.http.verbs import verbs
+from app.http.verbs import Verbs
 from app.main import _app
 from tests.builders import GPU, Builder
 from tests.extender.world import World
@@ -45,16 +45,19 @@ class Door:
         self.failures: list[str] = []
         self.world.loop.set_exception_handler(lambda loop, context: self.failures.append(str(context)))
         service, metrics = self.world.service, Metrics(self.world.service)
-        self.app = _app(
-            verbs(service, metrics), snapshot(self.world.cluster), version(), ops(service, metrics)
-        )
+        rest = _app(snapshot(self.world.cluster), version(), ops(service, metrics))
+        self.app = Verbs(service, metrics, rest=rest)
 
     def get(self, path: str) -> Reply:
-        return self.world.run(self._call("GET", path, b"", asyncio.Event()))
+        return self.call("GET", path, b"")
 
     def post(self, path: str, body: object) -> Reply:
         """Bytes go as they are, anything else as JSON."""
-        return self.world.run(self._call("POST", path, encoded(body), asyncio.Event()))
+        return self.call("POST", path, encoded(body))
+
+    def call(self, method: str, path: str, body: bytes) -> Reply:
+        """One call, answered."""
+        return self.world.run(self._call(method, path, body, asyncio.Event()))
 
     def start(self, path: str, body: object) -> tuple[asyncio.Task[Reply], asyncio.Event]:
         """A call whose answer may take its time, and what makes the caller hang up."""

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.builders import Builder, Json, bind_body, filter_body, make_group, make_node, make_pod
+from tests.builders import Builder, Json, PodBuilder, bind_body, filter_body, make_group, make_node, make_pod
 from tests.http.door import Door, Reply, names
 
 POD = make_pod("p").gpus(1)
@@ -134,6 +134,29 @@ def test_a_quantity_of_devices_that_is_none(door: Door, verb: str, quantity: obj
         assert "pod default/x: spec.containers[0].resources.requests[nvidia.com/gpu]: " in reply.json["Error"]
         assert said in reply.json["Error"]
     lives(door)
+
+
+MANY = ",".join(f'"x{index}"' for index in range(150))
+
+
+@pytest.mark.parametrize("pod", [POD, make_pod("stranger").gpus(1), make_pod("cpu"), MEMBER])
+@pytest.mark.parametrize(
+    "names_", ['["n1",%s,7,"n2"]', '["n1",%s,n2"]', '["n1",%s,,"n2"]', '["n1",%s"n2"]', '["n1",%s,"n2",]']
+)
+def test_a_long_list_that_is_none_breaks_nothing(door: Door, pod: PodBuilder, names_: str) -> None:
+    body = b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (pod.json(), (names_ % MANY).encode())
+    for verb in ("filter", "prioritize"):
+        assert door.post(f"/{verb}", body).status == 200
+    if pod.json() == POD.json():
+        judge("filter", door.post("/filter", body))
+    lives(door)
+
+
+def test_of_a_pod_that_is_known_its_uid_and_form_are_all_that_is_read(door: Door) -> None:
+    odd = POD.requests({"nvidia.com/gpu": "NaN"})
+    assert names(door.post("/filter", filter_body(odd, ["n1", "n2"]))) == ["n1", "n2"]
+    stranger = door.post("/filter", filter_body(odd.uid("stranger"), ["n1", "n2"]))
+    assert "'NaN' is not a Kubernetes quantity" in stranger.json["Error"]
 
 
 def test_an_empty_offer_is_answered_with_nothing_and_no_error(door: Door) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from app import __version__
 from tests.builders import (
@@ -24,6 +25,7 @@ from tests.http.door import Door, names
 
 POD = make_pod("p").gpus(1)
 MEMBERS = [make_pod(name).gpus(1).gang("g") for name in "ab"]
+VERBS = ("filter", "prioritize", "bind", "preempt")
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -101,6 +103,43 @@ def test_a_bind_waits_for_the_gang_and_leaves_when_its_caller_hangs_up(door: Doo
     again, _ = door.start("/bind", bind_body(MEMBERS[0], "n1"))
     other, _ = door.start("/bind", bind_body(MEMBERS[1], "n1"))
     assert [again.result().json, other.result().json] == [{"Error": ""}] * 2
+
+
+def test_a_body_comes_in_parts(door: Door) -> None:
+    long = POD.set("metadata.annotations", {"notes": "x" * 200_000})
+    assert names(door.post("/filter", filter_body(long, ["n1", "n2"]))) == ["n1", "n2"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_caller_that_hangs_up_before_the_end_of_its_body_is_not_answered(door: Door, verb: str) -> None:
+    whole = filter_body(MEMBERS[0], ["n1"]) if verb != "bind" else bind_body(MEMBERS[0], "n1")
+    coming: list[dict[str, Any]] = [
+        {"type": "http.request", "body": whole, "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> dict[str, Any]:
+        return coming.pop(0)
+
+    async def send(message: Any) -> None:
+        raise AssertionError(message)
+
+    door.world.run(door.app({"type": "http", "path": f"/{verb}", "method": "POST"}, receive, send))
+    assert not coming
+    assert len(door.world.service.bind.barrier) == 0, "half a call holds nothing"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("method", ["GET", "PUT", "HEAD"])
+def test_a_verb_is_posted(door: Door, verb: str, method: str) -> None:
+    reply = door.call(method, f"/{verb}", bind_body(POD, "n2"))
+    assert (reply.status, reply.headers["allow"]) == (405, "POST")
+    assert door.world.node_of("p") is None
+
+
+@pytest.mark.parametrize("path", ["/filters", "/filter/more", "/", "/FILTER"])
+def test_no_other_path_is_a_verb(door: Door, path: str) -> None:
+    assert door.call("POST", path, filter_body(POD, ["n1"])).status == 404
 
 
 # -- health

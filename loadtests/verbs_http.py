@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs as kube-scheduler calls them: over HTTP, one keep-alive connection, against an echo.
+
+Starts `muster serve --snapshot` with N nodes and gangs in every state, and `loadtests.echo` on the same
+server; calls both in turn, with the offer in another order at every call, as kube-scheduler's is. Prints
+per verb wall time (p50, p99), the p50 as a ratio to both echoes of the same body (`ECHO` sends all of it
+back, `SHORT` a short answer), and the server's CPU time per call. Judges nothing.
+
+    python -m loadtests.verbs_http [--nodes 5000 15000] [--calls 300]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import orjson
+
+from loadtests.inprocess import Json, group, node, pod
+
+HOST = "127.0.0.1"
+START_SECONDS = 60.0
+MEMBERS = 8
+BOUND = 500
+"""Members that can be bound in one run."""
+
+ORDERS = 16
+"""Orders in which one list of names is offered, one after the other."""
+
+
+Request = Callable[[int], tuple[str, bytes]]
+"""Path and body of a call, by its number."""
+
+
+class Connection:
+    """One keep-alive connection to a server of ours, and what that server has spent."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
+        self.process = process
+        self._socket = socket.create_connection((HOST, port), timeout=30)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def post(self, path: str, body: bytes) -> bytes:
+        """The reply's body."""
+        head = f"POST {path} HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n"
+        self._socket.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        got = self._socket.recv(1 << 20)
+        while b"\r\n\r\n" not in got:
+            got += self._socket.recv(1 << 20)
+        head_bytes, _, rest = got.partition(b"\r\n\r\n")
+        length = int(head_bytes.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        parts, have = [rest], len(rest)
+        while have < length:
+            parts.append(self._socket.recv(1 << 20))
+            have += len(parts[-1])
+        return b"".join(parts)
+
+    def cpu_seconds(self) -> float:
+        """What the server's main thread has run so far; it has no other that works."""
+        return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+class Figures(NamedTuple):
+    """Wall seconds of each call, and CPU seconds of the server per call."""
+
+    wall: list[float]
+    cpu: float
+
+    @property
+    def p50(self) -> float:
+        """Median wall seconds."""
+        return float(np.median(self.wall))
+
+
+def cluster(nodes: int) -> Json:
+    """N nodes of 8 GPUs; gang `seated` gets its seats, `late` lacks one member; 500 more bind one by one."""
+    gangs = [group("seated", MEMBERS), group("late", MEMBERS + 1)]
+    members = [
+        pod(f"{gang}-{i}", gpus=MEMBERS, gang=gang, gated=False)
+        for gang in ("seated", "late")
+        for i in range(MEMBERS)
+    ]
+    bound = [group(f"bound-{i}", 1) for i in range(BOUND // MEMBERS + 1)] + [
+        _bound_pod(i) for i in range(BOUND)
+    ]
+    single = pod("single", gpus=1)
+    return {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [*(node(i) for i in range(nodes)), *gangs, *members, *bound, single],
+    }
+
+
+def _bound_pod(index: int) -> Json:
+    """Members that may be bound one by one: their gangs' minimum is 1."""
+    return pod(f"bound-{index}", gpus=1, gang=f"bound-{index // MEMBERS}", gated=False)
+
+
+@contextlib.contextmanager
+def servers(nodes: int) -> Iterator[tuple[Connection, Connection]]:
+    """Muster and the echo, each connected."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        file = Path(folder) / "cluster.json"
+        file.write_bytes(orjson.dumps(cluster(nodes)))
+        muster = ["app", "serve", "--snapshot", str(file), "--host", HOST]
+        yield (
+            stack.enter_context(_started(muster, Path(folder) / "muster.log")),
+            stack.enter_context(_started(["loadtests.echo"], Path(folder) / "echo.log")),
+        )
+
+
+@contextlib.contextmanager
+def _started(module: list[str], log: Path) -> Iterator[Connection]:
+    with socket.create_server((HOST, 0)) as probe:
+        port = int(probe.getsockname()[1])
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *module, "--port", str(port)], stdout=out, stderr=out
+        )
+    try:
+        yield _connected(process, port, log)
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _connected(process: subprocess.Popen[bytes], port: int, log: Path) -> Connection:
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(ConnectionRefusedError):
+            return Connection(process, port)
+        time.sleep(0.05)
+    raise SystemExit(f"a server did not start:\n{log.read_text()}")
+
+
+def in_turn(calls: int, *asked: tuple[Connection, Request]) -> list[Figures]:
+    """Call each of `asked` once, `calls` times over: what slows the machine down slows all of them."""
+    wall: list[list[float]] = [[] for _ in asked]
+    cpu = [0.0 for _ in asked]
+    for number in range(calls):
+        for index, (connection, request) in enumerate(asked):
+            path, body = request(number)
+            before, began = connection.cpu_seconds(), time.perf_counter()
+            connection.post(path, body)
+            wall[index].append(time.perf_counter() - began)
+            cpu[index] += connection.cpu_seconds() - before
+    return [Figures(times, spent / calls) for times, spent in zip(wall, cpu, strict=True)]
+
+
+class Bodies:
+    """Bodies of filter and prioritize about one pod, its offer in another order at every call."""
+
+    def __init__(self, asked: Json, names: list[str]) -> None:
+        shuffled = random.Random(1)
+        self._bodies = [
+            orjson.dumps({"Pod": asked, "Nodes": None, "NodeNames": shuffled.sample(names, len(names))})
+            for _ in range(ORDERS)
+        ]
+
+    def to(self, path: str) -> Request:
+        """Requests by number."""
+        return lambda number: (path, self._bodies[number % ORDERS])
+
+
+class Table:
+    """kubectl-like."""
+
+    def __init__(self) -> None:
+        print(f"{'CALL':<44}{'P50':>10}{'P99':>10}{'÷ECHO':>8}{'÷SHORT':>8}{'CPU/CALL':>10}")
+
+    def row(self, what: str, figures: Figures, *beside: Figures) -> None:
+        """One verb, and its ratios to what ran beside it."""
+        mid, high = np.percentile(figures.wall, [50, 99]) * 1e3
+        ratios = "".join(f"{figures.p50 / other.p50:>8.2f}" for other in beside) or f"{'':>16}"
+        print(f"{what:<44}{mid:>7.3f} ms{high:>7.3f} ms{ratios}{figures.cpu * 1e3:>7.3f} ms", flush=True)
+
+
+def measure(table: Table, nodes: int, calls: int) -> None:
+    """All verbs at one size."""
+    names = [f"node-{i:05d}" for i in range(nodes)]
+    with servers(nodes) as (muster, echo):
+        member = pod("seated-0", gpus=MEMBERS, gang="seated", gated=False)
+        seat: list[str] = orjson.loads(muster.post(*Bodies(member, names).to("/filter")(0)))["NodeNames"]
+        cases = {
+            f"filter, planned member, {nodes:,} names": (member, names),
+            "filter, planned member, its seat alone": (member, seat),
+            f"filter, waiting refusal, {nodes:,} names": (
+                pod("late-0", gpus=MEMBERS, gang="late", gated=False),
+                names,
+            ),
+            f"filter, CPU pod, {nodes:,} names": (pod("cpu", gpus=0), names),
+        }
+        for what, (asked, offered) in cases.items():
+            bodies = Bodies(asked, offered)
+            verb, whole, short = in_turn(
+                calls, (muster, bodies.to("/filter")), (echo, bodies.to("/echo")), (echo, bodies.to("/short"))
+            )
+            table.row(what, verb, whole, short)
+            if what.startswith("filter, planned"):
+                table.row("  echo of it", whole)
+                table.row("  short answer to it", short)
+        _ordinary(table, muster, Bodies(pod("single", gpus=1), names), nodes, calls)
+        _bound(table, muster, names, min(calls, BOUND))
+
+
+def _ordinary(table: Table, muster: Connection, bodies: Bodies, nodes: int, calls: int) -> None:
+    """prioritize follows filter, about what filter has left."""
+    filter_, left = bodies.to("/filter"), [b""] * ORDERS
+    for number in range(ORDERS):
+        answer = orjson.loads(muster.post(*filter_(number)))
+        left[number] = orjson.dumps({**orjson.loads(filter_(number)[1]), "NodeNames": answer["NodeNames"]})
+    filters, scores = in_turn(
+        calls, (muster, filter_), (muster, lambda number: ("/prioritize", left[number % ORDERS]))
+    )
+    table.row(f"filter, ordinary GPU pod, {nodes:,} names", filters)
+    table.row(f"prioritize, ordinary GPU pod, {nodes:,} names", scores)
+    table.row("  both", _sum(filters, scores))
+
+
+def _sum(one: Figures, other: Figures) -> Figures:
+    return Figures([a + b for a, b in zip(one.wall, other.wall, strict=True)], one.cpu + other.cpu)
+
+
+def _bound(table: Table, muster: Connection, names: list[str], calls: int) -> None:
+    """What a member costs that goes where it was nominated: one filter call with one name, one bind call."""
+    members = [_bound_pod(i) for i in range(calls)]
+    seats = [orjson.loads(muster.post(*Bodies(m, names).to("/filter")(0)))["NodeNames"] for m in members]
+
+    def bind(number: int) -> tuple[str, bytes]:
+        uid = members[number]["metadata"]["uid"]
+        args = {"PodName": uid, "PodNamespace": "bench", "PodUID": uid, "Node": seats[number][0]}
+        return "/bind", orjson.dumps(args)
+
+    def filter_(number: int) -> tuple[str, bytes]:
+        return Bodies(members[number], seats[number]).to("/filter")(0)
+
+    filters, binds = in_turn(calls, (muster, filter_), (muster, bind))
+    table.row("filter, member on its seat, 1 name", filters)
+    table.row("bind, member on its seat", binds)
+    table.row(
+        "  both",
+        Figures([a + b for a, b in zip(*(filters.wall, binds.wall), strict=True)], filters.cpu + binds.cpu),
+    )
+
+
+def main() -> None:
+    """Run all sizes."""
+    parser = argparse.ArgumentParser(description="The verbs over HTTP, against an echo on the same server.")
+    parser.add_argument("--nodes", type=int, nargs="+", default=[1000, 5000, 15000])
+    parser.add_argument("--calls", type=int, default=300)
+    args = parser.parse_args()
+    table = Table()
+    for nodes in args.nodes:
+        measure(table, nodes, args.calls)
+
+
+if __name__ == "__main__":
+    main()
