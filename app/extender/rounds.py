@@ -56,7 +56,7 @@ class Rounds:
         self._admission = admission
         self._leadership = leadership
         self._clock = clock
-        self._starvation = Starvation(
+        self.starvation = Starvation(
             inventory, roster.backlog, seconds=timing.starvation_seconds, clock=clock
         )
         self.recovering = True
@@ -66,12 +66,14 @@ class Rounds:
 
     def run(self) -> None:
         """One round, if anything changed since the last and this process may act."""
-        if self.closed or not self._leadership.active or not self._roster.round_due():
+        if self.closed or not self._leadership.active:
+            return
+        if not self._roster.round_due() and not self.recovering:
             return
         if self.recovering:
-            self._starvation.forget()
+            self.starvation.forget()
         sorted_in = [key for key in self._roster.unsorted() if self._guarded(self._sort_in, key)]
-        self._starvation.begin()
+        self.starvation.begin()
         for key in sorted_in:
             self._guarded(self._join_refused, key)
         for place in self._in_order():
@@ -133,14 +135,14 @@ class Rounds:
         self._backlog.put(key, claim, apart=apart)
         if before is None or before.claim.rank != claim.rank:
             if before is not None:
-                self._starvation.left(before.claim.rank)
-            self._starvation.waits(claim.rank)
+                self.starvation.left(before.claim.rank)
+            self.starvation.waits(claim.rank)
 
     def _leave(self, key: GangKey) -> None:
         """The gang waits no more; the next round looks at it again."""
         place = self._backlog.drop(key)
         if place is not None:
-            self._starvation.left(place.claim.rank)
+            self.starvation.left(place.claim.rank)
 
     def _in_order(self) -> Iterator[Place]:
         if not self.recovering:
@@ -155,7 +157,7 @@ class Rounds:
 
     def _refused(self, place: Place) -> bool:
         """Whether it is known that the gang finds no seats now."""
-        fence = self._starvation.fence_before(place)
+        fence = self.starvation.fence_before(place)
         return place.line.stands(self._inventory.columns.generations(place.claim.names), fence)
 
     # -- one gang
@@ -170,7 +172,7 @@ class Rounds:
             self._roster.look_again(key)
         claim = self._roster.claim(gang)
         assert claim.demand is not None, "a claim without members does not stand"
-        fence = self._starvation.fence_before(place)
+        fence = self.starvation.fence_before(place)
         verdict = plan(self._view(claim, fence), claim.demand)
         if isinstance(verdict, Plan):
             self._seat(place, verdict)
@@ -224,7 +226,7 @@ class Rounds:
         self._roster.standing(place.key).seated(self._clock())
         self._leave(place.key)
         self._roster.lacks(place.key)  # members for whom there was no seat wait on
-        self._starvation.seated(place.claim.rank)
+        self.starvation.seated(place.claim.rank)
         self._admission.admit(bookings)
 
     def _refuse(self, place: Place, verdict: Refusal, fence: Fence | None) -> None:
