@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator
 import msgspec
 import structlog
 
-from app.domain.ids import GangApi, GangKey
+from app.domain.ids import GangKey
 from app.domain.plan import Plan
-from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.extender.admission import Admission
 from app.extender.backlog import Line, Place
@@ -25,6 +24,7 @@ from app.extender.claims import Claim
 from app.extender.fence import Fence
 from app.extender.ports import Leadership
 from app.extender.roster import Roster
+from app.extender.singles import let_preempt
 from app.extender.standing import Standing
 from app.extender.starvation import Starvation
 from app.extender.timing import Timing
@@ -244,26 +244,6 @@ class Rounds:
             self._let_preempt(place.line, [key])
 
     def _let_preempt(self, line: Line, keys: list[GangKey]) -> None:
-        """Gangs of one that find no seat while pods of lower priority hold what they need are handed to
-        kube-scheduler, which can preempt. All of a line have the same priority and template."""
-        if line.verdict is None or line.verdict.reason is not Reason.BUSY:
-            return
-        pods = [pod for key in keys if (pod := self._preemptor(key)) is not None]
-        if pods and self._would_preempt(pods[0]):
-            for pod in pods:
-                self._admission.release_gate(pod)
-
-    def _preemptor(self, key: GangKey) -> Pod | None:
-        """The gated pod of a gang of one that may preempt."""
-        gang = self._inventory.gangs.get(key) if key.api is GangApi.SINGLE else None
-        ready = gang.roll.ready if gang is not None else []
-        return ready[0] if ready and ready[0].gated and ready[0].preempts else None
-
-    def _would_preempt(self, pod: Pod) -> bool:
-        """Whether pods of lower priority hold what a gang of one needs, on a node that admits it, and the
-        preempt verb would let them go."""
-        free = self._inventory.free_after_preempting(pod.priority)
-        if free is None:
-            return False
-        rows = self._inventory.admitting(pod.template).nonzero()[0]
-        return bool(self._inventory.fits(pod.template, free, rows).any())
+        """What only a fence holds back, preemption would not help."""
+        if line.verdict is not None and line.verdict.reason is Reason.BUSY:
+            let_preempt(keys, self._inventory, self._admission)

@@ -342,3 +342,28 @@ def test_a_starving_gang_of_higher_priority_takes_over(make: Make) -> None:
     assert kept(world)[0] == "urgent"
     assert "mid2-0" not in seats(world)
     assert why(world, "mid2") == "gang default/mid2 waits behind gang default/urgent"
+
+
+def test_the_next_fence_stands_before_the_round_goes_on(make: Make) -> None:
+    first, second = large("first"), large("second", created="2026-01-02T00:00:00Z")
+    world = make(*nodes(3), hold("x", "n0", 8), hold("y", "n2", 7), *first, *second, timing=timing())
+    pass_over(world, "s1")
+    world.tick(PATIENCE + 1)
+    put(world, make_group("s2", 1).created("2026-03-01T00:00:00Z"), small("s2-0", "s2", 4))
+    assert kept(world)[0] == "first"
+    for pod in (make_pod("s1-0"), hold("x", "n0", 8)):
+        world.cluster.apply_events([{"type": "DELETED", "object": pod.build()}])
+    world.put(hold("y", "n2", 1))
+    assert set(seats(world)) == {"first-0", "first-1"}, "what is left on n2 is kept for the second"
+    assert kept(world)[0] == "second"
+
+
+def test_a_single_that_only_a_fence_holds_back_is_not_sent_to_preempt(make: Make) -> None:
+    low = make_pod("low").gpus(1).priority(-10).on("n1")
+    world = make(*nodes(), hold("x", "n0", 8), low, *large(), timing=timing())
+    pass_over(world, "s1")
+    world.tick(PATIENCE + 1)
+    world.put(make_pod("single").gpus(1).gated().created("2026-03-01T00:00:00Z"))
+    assert kept(world)[0] == "large"
+    assert seats(world) == {}
+    assert world.get("Pod", "single")["spec"]["schedulingGates"]
