@@ -68,4 +68,5 @@ def claim_of(gang: Gang, inventory: Inventory, known: Claim | None) -> Claim:
 
 def unseated(gang: Gang, inventory: Inventory) -> list[Pod]:
     """Ready members without a seat, oldest first."""
-    return [pod for pod in gang.roll.ready if inventory.book.get(pod.uid) is None]
+    others = gang.roll.ready_but(inventory.book.uids(gang.key))
+    return [pod for pod in others if inventory.book.get(pod.uid) is None]
