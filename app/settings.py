@@ -36,6 +36,7 @@ class Settings(BaseSettings):
     plan_seconds: float = Field(Timing().plan_seconds, gt=0)
     backoff_seconds: float = Field(Timing().backoff_seconds, gt=0)
     backoff_most_seconds: float = Field(Timing().backoff_most_seconds, gt=0)
+    starvation_seconds: float = Field(Timing().starvation_seconds, ge=0)
     nominate_from_nodes: int = Field(Timing().nominate_from_nodes, ge=0)
 
     @property
@@ -47,6 +48,7 @@ class Settings(BaseSettings):
             plan_seconds=self.plan_seconds,
             backoff_seconds=self.backoff_seconds,
             backoff_most_seconds=self.backoff_most_seconds,
+            starvation_seconds=self.starvation_seconds,
             nominate_from_nodes=self.nominate_from_nodes,
         )
 

@@ -45,7 +45,11 @@ def mixed_apis(pod: Pod) -> Refusal | None:
 
 
 def blocker(inventory: Inventory, demand: Demand, found: Refusal) -> Refusal:
-    """A BUSY refusal made exact: can never fit, behind another gang, or busy and who holds it."""
+    """A BUSY refusal made exact: can never fit, behind another gang, or busy and who holds it.
+
+    A gang that nodes are kept from (BEHIND already) would fit there now, which is as exact as can be."""
+    if found.reason is Reason.BEHIND:
+        return found
     never = _never_fits(inventory, demand)
     if never is not None:
         return never

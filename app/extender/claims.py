@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a gang asks for in a round, worked out once and kept until the gang or its seats change.
 
-A backlog of thousands of waiting gangs is looked at whenever a device comes free; all that may cost then is
-a comparison. Pure: reads the inventory, changes nothing.
+Pure: reads the inventory, changes nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections import Counter
 
 import msgspec
 
+from app.domain.ids import GangKey
 from app.domain.plan import Demand, Member
 from app.domain.pod import Pod
 from app.domain.reasons import Refusal
@@ -19,7 +19,7 @@ from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory
 
 Signature = tuple[object, ...]
-Rank = tuple[object, ...]
+Rank = tuple[bool, int, int, GangKey]
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -68,4 +68,5 @@ def claim_of(gang: Gang, inventory: Inventory, known: Claim | None) -> Claim:
 
 def unseated(gang: Gang, inventory: Inventory) -> list[Pod]:
     """Ready members without a seat, oldest first."""
-    return [pod for pod in gang.roll.ready if inventory.book.get(pod.uid) is None]
+    others = gang.roll.ready_but(inventory.book.uids(gang.key))
+    return [pod for pod in others if inventory.book.get(pod.uid) is None]

@@ -12,19 +12,25 @@ from collections.abc import Callable
 from app.domain.ids import GangApi, GangKey
 from app.domain.reasons import Reason, Refusal
 from app.explain.blocker import blocker, surplus
+from app.extender.backlog import Backlog
 from app.extender.claims import Claim, claim_of
 from app.extender.standing import Standing
+from app.extender.timing import Timing
 from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory
 
 
 class Roster:
-    """`dirty` asks for a round. `lacking` holds the gangs that may lack seats; a round sorts out which do."""
+    """`dirty` asks for a round. `lacking` holds the gangs that may lack seats; a round sorts out which do.
+    `backlog` holds those of them that it can plan, in order."""
 
     def __init__(self, inventory: Inventory, *, clock: Callable[[], float]) -> None:
         self._inventory = inventory
         self._clock = clock
         self._standing: dict[GangKey, Standing] = {}
+        self._unsorted: dict[GangKey, None] = {}
+        self._paused: set[GangKey] = set()
+        self.backlog = Backlog()
         self.lacking: set[GangKey] = set()
         self.dirty = True
         self._grown = -1
@@ -53,34 +59,60 @@ class Roster:
 
     def lacks(self, key: GangKey) -> None:
         """The gang may lack a seat now: the next round looks at it."""
-        self.lacking.add(key)
         self.dirty = True
+        self.look_again(key)
+
+    def look_again(self, key: GangKey) -> None:
+        """The next round, whenever there is one, sorts out what the gang lacks."""
+        self.lacking.add(key)
+        self._unsorted[key] = None
+
+    def unsorted(self) -> list[GangKey]:
+        """Gangs to be sorted out, each once, in the order in which they changed; asking takes them."""
+        keys, self._unsorted = list(self._unsorted), {}
+        return keys
 
     def forget(self, key: GangKey) -> None:
         """The gang is gone."""
         self.lacking.discard(key)
         self._standing.pop(key, None)
 
+    def failed(self, key: GangKey, timing: Timing) -> None:
+        """A plan of the gang came to nothing: it pauses."""
+        self.standing(key).failed(self._clock(), timing)
+        self._paused.add(key)
+
     def retry(self) -> None:
         """Let gangs try again whose pause is over."""
-        now = self._clock()
-        for standing in self._standing.values():
-            if standing.retry_at and standing.retry_at <= now:
-                standing.retry_at, standing.basis = 0.0, ()
-                self.dirty = True
+        for key in list(self._paused):
+            standing = self._standing.get(key)
+            if standing is None or standing.retry_at <= self._clock():
+                self._paused.discard(key)
+                self.lacks(key)
 
     # -- asked by the verbs and the narrator
 
     def refusal(self, key: GangKey) -> Refusal:
         """Why a gang has no seats, as exactly as can be told now."""
         standing = self._standing.get(key)
-        if standing is None or standing.refusal is None:
+        if standing is None:
+            return Refusal(reason=Reason.PENDING, gang=key)
+        self._consult_line(key, standing)
+        if standing.refusal is None:
             return Refusal(reason=Reason.PENDING, gang=key)
         if standing.retry_at > self._clock() and standing.refusal.reason is not Reason.BACKOFF:
             return Refusal(reason=Reason.BACKOFF, gang=key, subject=standing.refusal.text)
         if standing.diagnosis_due(self._clock()):
             self._diagnose(key, standing)
         return standing.refusal
+
+    def _consult_line(self, key: GangKey, standing: Standing) -> None:
+        """A gang that waits was refused when the first of its line was."""
+        place = self.backlog.get(key)
+        if place is None or place.line.verdict is None or place.line.verdict is standing.source:
+            return
+        assert place.claim.demand is not None, "only a demand waits"
+        standing.refused(place.line.verdict, place.claim.demand)
 
     def _diagnose(self, key: GangKey, standing: Standing) -> None:
         if standing.demand is None or standing.found is None:

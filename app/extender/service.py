@@ -66,7 +66,9 @@ class Service:
             inventory, admitter, leadership=leadership, timing=timing, clock=clock, spawn=self._spawn
         )
         self.roster = Roster(inventory, clock=clock)
-        self.rounds = Rounds(inventory, self.roster, self.admission, leadership=leadership, clock=clock)
+        self.rounds = Rounds(
+            inventory, self.roster, self.admission, leadership=leadership, timing=timing, clock=clock
+        )
         self.tenure = Tenure(inventory, self.roster, self.admission, timing=timing, clock=clock)
         self.bind = Bind(
             inventory, self.roster, self.tenure, binder, leadership=leadership, timing=timing, clock=clock

@@ -15,7 +15,7 @@ DIAGNOSIS_SECONDS = 3.0
 
 
 class Standing(msgspec.Struct):
-    """`basis` is what the refusal rests on: as long as it is the same, so is the verdict.
+    """`source` is the verdict on the gang's line that `refusal` was made from, if it was.
 
     `exact` tells that the refusal needs no diagnosis; `found` is the planner's own refusal behind one that
     was diagnosed at `diagnosed_at`. `group` is the UID of the PodGroup all this is about.
@@ -26,7 +26,7 @@ class Standing(msgspec.Struct):
     found: Refusal | None = None
     claim: Claim | None = None
     demand: Demand | None = None
-    basis: tuple[object, ...] = ()
+    source: Refusal | None = None
     exact: bool = False
     diagnosed_at: float = 0.0
     failures: int = 0
@@ -37,16 +37,16 @@ class Standing(msgspec.Struct):
 
     def blocked(self, refusal: Refusal) -> None:
         """Cannot be planned, whatever is free."""
-        self.refusal, self.exact, self.demand, self.basis = refusal, True, None, ()
+        self.refusal, self.exact, self.demand, self.source = refusal, True, None, None
 
-    def refused(self, found: Refusal, demand: Demand, basis: tuple[object, ...]) -> None:
-        """The planner found no seats."""
-        self.refusal = self.found = msgspec.structs.replace(found, gang=demand.gang)
-        self.demand, self.basis, self.exact = demand, basis, False
+    def refused(self, verdict: Refusal, demand: Demand) -> None:
+        """The planner found no seats for what the gang asks for."""
+        self.refusal = self.found = msgspec.structs.replace(verdict, gang=demand.gang)
+        self.demand, self.source, self.exact = demand, verdict, False
 
     def seated(self, now: float) -> None:
         """Seats were reserved."""
-        self.refusal, self.basis, self.progress_at = None, (), now
+        self.refusal, self.source, self.progress_at = None, None, now
 
     def diagnosis_due(self, now: float) -> bool:
         """Whether the refusal should be made exact (again): what blocks a gang changes while it waits."""

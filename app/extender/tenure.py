@@ -132,7 +132,7 @@ class Tenure:
         standing = self._roster.standing(key)
         standing.blocked(refusal)
         if penalty:
-            standing.failed(self._clock(), self._timing)
+            self._roster.failed(key, self._timing)
         self.dropped([booking.uid for booking in lost], refusal)
 
     def missed(self, key: GangKey) -> None:

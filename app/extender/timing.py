@@ -30,5 +30,8 @@ class Timing(msgspec.Struct, frozen=True):
     backoff_most_seconds: float = 60.0
     """Longest such pause."""
 
+    starvation_seconds: float = 900.0
+    """A gang that is passed over for longer than this has nodes kept for it; 0 turns that off."""
+
     nominate_from_nodes: int = 100
     """From this many nodes on kube-scheduler samples, and a nomination makes it look at the seat first."""

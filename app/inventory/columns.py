@@ -35,6 +35,8 @@ class Columns:
         self.generation: list[int] = []
         self.grown = 0
         """Grows with any generation: as long as it is the same, no refusal has become wrong."""
+        self.capacity = 0
+        """Grows when an empty cluster might hold more than before."""
         shape = (_FIRST_COLUMNS, _FIRST_ROWS)
         self._allocatable: Matrix = np.zeros(shape, np.int64)
         self._used: Matrix = np.zeros(shape, np.int64)
@@ -140,6 +142,7 @@ class Columns:
             amount = amounts.get(name, 0)
             if amount > self._allocatable[column, row]:
                 self.grow(column)
+                self.capacity += 1
             self._allocatable[column, row] = amount
 
     def use(self, row: int, requests: Iterable[tuple[str, int]]) -> None:
@@ -171,6 +174,7 @@ class Columns:
         """Something that no column shows became better (a taint went, a node came): grow them all."""
         self.generation = [generation + 1 for generation in self.generation]
         self.grown += 1
+        self.capacity += 1
 
     def grow(self, column: int) -> None:
         """Something in this column may have become free."""

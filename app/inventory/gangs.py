@@ -8,8 +8,9 @@ has a seat (the caller gives the seat back first); the PodGroup object that is t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Set as AbstractSet
 
 from app.domain.gang import PodGroup
 from app.domain.ids import GangApi, GangKey, PodUid
@@ -17,48 +18,70 @@ from app.domain.pod import Pod
 
 
 class RollCall:
-    """The members of one gang, counted once. Immutable; `Gang.roll` makes a new one after each change."""
+    """The members of one gang, counted as they come, change and go: nothing is counted anew for one of many.
 
-    def __init__(self, key: GangKey, group: PodGroup | None, members: list[Pod], scheduler: str) -> None:
+    Only `Gang` calls the mutating methods.
+    """
+
+    def __init__(self, key: GangKey, scheduler: str) -> None:
         self.key = key
-        self.group = group
-        self.members = members
+        self.group: PodGroup | None = None
         self._scheduler = scheduler
+        self._members: dict[PodUid, Pod] = {}
+        self._bound: dict[PodUid, Pod] = {}
+        self._ready: dict[PodUid, Pod] = {}
+        self._gated_by_others: dict[PodUid, Pod] = {}
+        self._priorities: Counter[int] = Counter()
+        self._finished_well = 0
 
-    @cached_property
+    @property
+    def members(self) -> list[Pod]:
+        """All pods of the gang, dead or alive."""
+        return list(self._members.values())
+
+    @property
+    def empty(self) -> bool:
+        """Neither PodGroup nor members: nothing to remember."""
+        return self.group is None and not self._members
+
+    @property
     def minimum(self) -> int:
         """Members that must be there at once; 1 without a PodGroup."""
         return self.group.minimum if self.group else 1
 
-    @cached_property
+    @property
     def bound(self) -> list[Pod]:
         """Alive on a node, whoever placed them."""
-        return [pod for pod in self.members if pod.node is not None and pod.alive]
+        return list(self._bound.values())
 
-    @cached_property
+    @property
     def ready(self) -> list[Pod]:
         """Could be given a seat now; oldest first."""
-        return sorted((p for p in self.members if p.ready and p.scheduler == self._scheduler), key=_age)
+        return sorted(self._ready.values(), key=_age)
 
-    @cached_property
+    def ready_but(self, uids: AbstractSet[PodUid]) -> list[Pod]:
+        """Those of the ready that are not among `uids`; oldest first."""
+        return sorted((self._ready[uid] for uid in self._ready.keys() - uids), key=_age)
+
+    @property
     def gated_by_others(self) -> list[Pod]:
         """Alive and unbound, but held back by a gate that is not ours."""
-        return sorted((p for p in self.members if p.alive and p.node is None and p.foreign_gates), key=_age)
+        return sorted(self._gated_by_others.values(), key=_age)
 
-    @cached_property
+    @property
     def succeeded(self) -> int:
         """Members that finished well; they count only while another is bound and alive."""
-        return sum(pod.phase == "Succeeded" for pod in self.members) if self.bound else 0
+        return self._finished_well if self._bound else 0
 
     @property
     def settled(self) -> int:
         """Members that need no seat any more: bound and alive, or counted as succeeded."""
-        return len(self.bound) + self.succeeded
+        return len(self._bound) + self.succeeded
 
     @property
     def counted(self) -> int:
         """Members towards the quorum."""
-        return self.settled + len(self.ready)
+        return self.settled + len(self._ready)
 
     @property
     def quorum(self) -> bool:
@@ -73,24 +96,58 @@ class RollCall:
     @property
     def wounded(self) -> bool:
         """Some members run, but fewer than the minimum: what they hold computes nothing."""
-        return bool(self.bound) and self.missing > 0
+        return bool(self._bound) and self.missing > 0
 
-    @cached_property
+    @property
     def priority(self) -> int:
         """The lowest of its living members'."""
-        return min((pod.priority for pod in self.members if pod.alive), default=0)
+        return min(self._priorities, default=0)
 
-    @cached_property
+    @property
     def priorities(self) -> set[int]:
         """All priorities among living members; more than one deserves a warning."""
-        return {pod.priority for pod in self.members if pod.alive}
+        return set(self._priorities)
 
-    @cached_property
+    @property
     def created(self) -> int:
         """Unix seconds of the PodGroup, or of the pod of a gang of one."""
         if self.group is not None:
             return self.group.created
-        return min((pod.created for pod in self.members), default=0)
+        return min((pod.created for pod in self._members.values()), default=0)
+
+    def put(self, pod: Pod) -> None:
+        """Count a member as it is now."""
+        self._discount(self._members.get(pod.uid))
+        self._members[pod.uid] = pod
+        if pod.phase == "Succeeded":
+            self._finished_well += 1
+        if not pod.alive:
+            return
+        self._priorities[pod.priority] += 1
+        if pod.node is not None:
+            self._bound[pod.uid] = pod
+        elif pod.foreign_gates:
+            self._gated_by_others[pod.uid] = pod
+        elif pod.scheduler == self._scheduler:
+            self._ready[pod.uid] = pod
+
+    def drop(self, uid: PodUid) -> bool:
+        """A member is gone; whether it was one."""
+        before = self._members.pop(uid, None)
+        self._discount(before)
+        return before is not None
+
+    def _discount(self, pod: Pod | None) -> None:
+        if pod is None:
+            return
+        for kind in (self._bound, self._ready, self._gated_by_others):
+            kind.pop(pod.uid, None)
+        if pod.phase == "Succeeded":
+            self._finished_well -= 1
+        if pod.alive:
+            self._priorities[pod.priority] -= 1
+            if not self._priorities[pod.priority]:
+                del self._priorities[pod.priority]
 
 
 class Gang:
@@ -98,18 +155,14 @@ class Gang:
 
     def __init__(self, key: GangKey, scheduler: str) -> None:
         self.key = key
-        self.group: PodGroup | None = None
         self.version = 0
-        self._members: dict[PodUid, Pod] = {}
-        self._scheduler = scheduler
-        self._roll: RollCall | None = None
+        self.roll = RollCall(key, scheduler)
+        """The members as of now."""
 
     @property
-    def roll(self) -> RollCall:
-        """The members as of now."""
-        if self._roll is None:
-            self._roll = RollCall(self.key, self.group, list(self._members.values()), self._scheduler)
-        return self._roll
+    def group(self) -> PodGroup | None:
+        """Its PodGroup, if there is one."""
+        return self.roll.group
 
     @property
     def defined(self) -> bool:
@@ -118,35 +171,23 @@ class Gang:
 
     def put(self, pod: Pod) -> None:
         """Add or replace a member."""
-        self._members[pod.uid] = pod
-        self._changed()
+        self.roll.put(pod)
+        self.version += 1
 
     def refresh(self, pod: Pod) -> None:
         """The same member with another outcome or nomination: no change of the gang."""
-        self._members[pod.uid] = pod
-        self._roll = None
+        self.roll.put(pod)
 
     def drop(self, uid: PodUid) -> None:
         """Remove a member."""
-        if self._members.pop(uid, None) is not None:
-            self._changed()
+        if self.roll.drop(uid):
+            self.version += 1
 
     def define(self, group: PodGroup | None) -> None:
         """Set or remove the PodGroup. A change of status alone is no change of the gang."""
-        before, self.group = self.group, group
+        before, self.roll.group = self.roll.group, group
         if _rule(before) != _rule(group):
-            self._changed()
-        elif self._roll is not None:
-            self._roll.group = group
-
-    def _changed(self) -> None:
-        self.version += 1
-        self._roll = None
-
-    @property
-    def empty(self) -> bool:
-        """Neither PodGroup nor members: nothing to remember."""
-        return self.group is None and not self._members
+            self.version += 1
 
 
 class GangTable:
@@ -195,7 +236,7 @@ class GangTable:
         return gang
 
     def _prune(self, gang: Gang) -> None:
-        if gang.empty:
+        if gang.roll.empty:
             self._gangs.pop(gang.key, None)
 
 

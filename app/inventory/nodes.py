@@ -1,15 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node objects by row, and for each template the rows that admit it (labels and taints; not resources)."""
+"""Node objects by row, and for each template the rows that admit it (labels and taints; not resources).
+
+Templates that differ in their requests alone share one answer: a backlog in which everybody asks for
+another amount of memory is still of one kind here.
+"""
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 import numpy as np
 from cachetools import LRUCache
 
 from app.domain.node import Node
-from app.domain.placement import Taint, Template
+from app.domain.placement import Taint, Template, Term, Toleration
 from app.inventory.columns import Mask
 from app.matching.nodes import admits, selected, tolerated
+
+_Choice: TypeAlias = tuple[tuple[tuple[str, str], ...], tuple[Term, ...] | None, tuple[Toleration, ...]]
+"""What of a template says which nodes admit it."""
+
+_Answer: TypeAlias = tuple[Template, Mask]
+"""A template that makes this choice, and the rows that admit it."""
 
 
 class NodeTable:
@@ -17,7 +29,7 @@ class NodeTable:
 
     def __init__(self, *, masks: int = 512) -> None:
         self.by_row: list[Node | None] = []
-        self._masks: LRUCache[Template, Mask] = LRUCache(masks)
+        self._masks: LRUCache[_Choice, _Answer] = LRUCache(masks)
 
     def get(self, row: int) -> Node | None:
         """The Node on a row."""
@@ -30,16 +42,17 @@ class NodeTable:
         before, self.by_row[row] = self.by_row[row], node
         if before is not None and node is not None and before.shape == node.shape:
             return
-        for template, mask in list(self._masks.items()):
+        for template, mask in list(self._masks.values()):
             if row < len(mask):
                 mask[row] = node is not None and admits(template, node)
 
     def admitting(self, template: Template, *, rows: int) -> Mask:
         """Rows whose node exists and admits the template, shape (rows,). Read-only for the caller."""
-        mask = self._masks.get(template)
-        if mask is None or len(mask) < rows:
-            mask = self._masks[template] = self._build(template, rows)
-        return mask[:rows]
+        choice = (template.selector, template.affinity, template.tolerations)
+        known = self._masks.get(choice)
+        if known is None or len(known[1]) < rows:
+            known = self._masks[choice] = (template, self._build(template, rows))
+        return known[1][:rows]
 
     def _build(self, template: Template, rows: int) -> Mask:
         mask = np.zeros(max(64, 2 * rows), np.bool_)

@@ -17,6 +17,7 @@ released only by the watch, by the pod's end, or by a write that is known to hav
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from enum import IntEnum
 
 import msgspec
@@ -87,6 +88,10 @@ class Book:
     def of(self, gang: GangKey) -> list[Booking]:
         """The bookings of a gang, in the order they were made."""
         return list(self._by_gang.get(gang, {}).values())
+
+    def uids(self, gang: GangKey) -> AbstractSet[Uid]:
+        """The pods that the bookings of a gang are for. Only until the next change."""
+        return self._by_gang.get(gang, {}).keys()
 
     def count(self, gang: GangKey) -> int:
         """How many bookings a gang has."""

@@ -31,6 +31,28 @@ def plan(view: View, demand: Demand) -> Plan | Refusal:
     `have` of the refusal is the largest number of members that found a seat together.
     """
     groups = _by_template(demand.members)
+    placed = _place_alike(view, *groups[0], demand) if len(groups) == 1 else _place(view, groups, demand)
+    if isinstance(placed, int):
+        return Refusal(reason=Reason.BUSY, gang=demand.gang, have=placed, need=demand.need)
+    seats = tuple(Seat(uid=m.uid, node=view.names[row], template=m.template) for m, row in placed)
+    return Plan(gang=demand.gang, seats=seats)
+
+
+Groups = list[tuple[Template, list[Member]]]
+
+
+def _place_alike(view: View, template: Template, members: list[Member], demand: Demand) -> Placement | int:
+    """Rows for members of one template; how many there are if those are too few."""
+    seats = seats_per_row(view, template, view.free, most=len(members))
+    have = min(len(members), int(seats.sum()))
+    if have < demand.need:
+        return have
+    rows = pack(seats, spare_devices(view, template, view.free), wanted=have)
+    return list(zip(members, _spots(rows), strict=False))
+
+
+def _place(view: View, groups: Groups, demand: Demand) -> Placement | int:
+    """The same for unlike members."""
     best: Placement = []
     for order in _orders(view, groups):
         placed = _pack_in_order(view, order)
@@ -38,16 +60,10 @@ def plan(view: View, demand: Demand) -> Plan | Refusal:
             best = placed
         if len(best) == len(demand.members):
             break
-    if len(groups) > 1 and len(best) < len(demand.members) and _conceivable(view, groups, demand.need):
+    if len(best) < len(demand.members) and _conceivable(view, groups, demand.need):
         hardest = [member for _, members in _hardest(groups) for member in members]
         best = search(view, hardest, need=max(demand.need, len(best) + 1)) or best
-    if len(best) < demand.need:
-        return Refusal(reason=Reason.BUSY, gang=demand.gang, have=len(best), need=demand.need)
-    seats = tuple(Seat(uid=m.uid, node=view.names[row], template=m.template) for m, row in best)
-    return Plan(gang=demand.gang, seats=seats)
-
-
-Groups = list[tuple[Template, list[Member]]]
+    return best if len(best) >= demand.need else len(best)
 
 
 def _by_template(members: Iterable[Member]) -> Groups:
@@ -58,9 +74,6 @@ def _by_template(members: Iterable[Member]) -> Groups:
 
 
 def _orders(view: View, groups: Groups) -> Iterable[Groups]:
-    if len(groups) == 1:
-        yield groups
-        return
     hardest = _hardest(groups)
     yield hardest
     yield sorted(hardest, key=lambda g: int(view.admitting(g[0]).sum()))
@@ -78,16 +91,19 @@ def _size(template: Template) -> tuple[int, tuple[tuple[str, int], ...]]:
 
 
 def _pack_in_order(view: View, groups: Groups) -> Placement:
-    free = view.free.copy() if len(groups) > 1 else view.free
+    free = view.free.copy()
     placed: Placement = []
     for template, members in groups:
         seats = seats_per_row(view, template, free, most=len(members))
         rows = pack(seats, spare_devices(view, template, free), wanted=len(members))
-        spots = [row for row, count in rows for _ in range(count)]
-        placed += list(zip(members, spots, strict=False))
-        if len(groups) > 1:
-            _take(view, template, free, rows)
+        placed += list(zip(members, _spots(rows), strict=False))
+        _take(view, template, free, rows)
     return placed
+
+
+def _spots(rows: list[tuple[int, int]]) -> list[int]:
+    """Each row as often as it takes a member."""
+    return [row for row, count in rows for _ in range(count)]
 
 
 def _take(view: View, template: Template, free: Matrix, rows: list[tuple[int, int]]) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from app.domain.ids import PodUid
+from app.extender.timing import Timing
 from app.inventory.reservations import Phase
 from tests.builders import PodBuilder, make_group, make_node, make_pod
 from tests.extender.world import World
@@ -35,7 +36,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(lag=True)
+        self.world = World(lag=True, timing=Timing(seen_seconds=0.0, starvation_seconds=10.0))
         self.made = 0
         self.assumed: dict[str, str] = {}
         self.calls: dict[str, asyncio.Task[bytes]] = {}

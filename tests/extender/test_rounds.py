@@ -205,6 +205,29 @@ def test_a_gang_that_lacks_members_is_not_planned_at_all(make: Make, planned: li
     ]  # fmt: skip
 
 
+def test_a_gang_with_a_nominated_member_is_not_refused_with_those_that_see_less(make: Make) -> None:
+    running = make_pod("running").gpus(8).on("n1")
+    world = make(make_node("n1").gpus(8), running, make_group("first", 1).created(OLD), *gated("first", 8, 1))
+    world.put(make_group("own", 1).created(NEW))
+    world.put(member("own-0", "own", 8).attempted("busy").nominated("n1"))
+    world.remove(running)
+    assert seats(world) == {"own-0": "n1"}
+
+
+def test_a_gang_that_could_not_be_planned_for_a_fault_has_its_turn_in_the_next_round(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(view: View, demand: Demand) -> Plan | Refusal:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(rounds, "plan", faulty)
+    world = make(make_node("n1").gpus(2), make_group("g", 2), *gated("g"))
+    assert refusal(world) == "Internal"
+    monkeypatch.setattr(rounds, "plan", plan)
+    world.put(make_group("other", 5))
+    assert admitted(world) == {"g"}
+
+
 # -- members that were never gated
 
 

@@ -153,3 +153,10 @@ def test_a_single_of_the_same_name_is_another_one(make: Make) -> None:
     world.put(single().uid("second"))
     assert seats(world) == {"s": "n1"}
     assert not gates(world, "s")
+
+
+def test_a_single_that_joins_one_that_may_not_preempt_is_itself_left_to_preemption(make: Make) -> None:
+    waits = single("waits").priority(100).set("spec.preemptionPolicy", "Never")
+    world = make(make_node("n1").gpus(2), make_pod("low").gpus(2).on("n1"), waits)
+    world.put(single("late").priority(100))
+    assert (gates(world, "waits"), gates(world, "late")) == (True, False)

@@ -58,12 +58,12 @@ def test_an_empty_file_says_nothing(file: Path) -> None:
 
 
 def test_all_times_reach_the_extender(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HOLD", "GANG", "PLAN", "BACKOFF", "BACKOFF_MOST"):
+    for name in ("HOLD", "GANG", "PLAN", "BACKOFF", "BACKOFF_MOST", "STARVATION"):
         monkeypatch.setenv(f"MUSTER_{name}_SECONDS", "42")
     monkeypatch.setenv("MUSTER_NOMINATE_FROM_NODES", "3")
     assert load().timing == Timing(
         hold_seconds=42, gang_seconds=42, plan_seconds=42, backoff_seconds=42, backoff_most_seconds=42,
-        nominate_from_nodes=3,
+        nominate_from_nodes=3, starvation_seconds=42,
     )  # fmt: skip
 
 
@@ -79,6 +79,7 @@ def test_all_times_reach_the_extender(monkeypatch: pytest.MonkeyPatch) -> None:
         ("plan_seconds", "NaN"),
         ("gang_seconds", "600"),
         ("backoff_seconds", "-5"),
+        ("starvation_seconds", "-1"),
         ("active", "sometimes"),
         ("log_level", "loud"),
     ],
