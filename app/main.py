@@ -54,15 +54,16 @@ def serve_snapshot(settings: Settings, file: Path, *, ops_port: int | None) -> N
     )
     cluster.deliver = service.observe
 
+    metrics = Metrics(service)
+
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
         service.observe(cluster.initial())
         gc.freeze()
-        async with _background(service.run()):
+        async with _background(service.run(), metrics.stalls.run()):
             yield
             await service.stop()
 
-    metrics = Metrics(service)
     front = _app(verbs(service, metrics), snapshot(cluster), version())
     serving: Serving = [(front, settings.host, settings.port)]
     if ops_port is None:
@@ -103,17 +104,19 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
         timing=settings.timing,
     )
     watches = Watches(api, service.observe, decoder=service.decoder, stale_seconds=settings.stale_seconds)
+    metrics = Metrics(service)
+    metrics.live(writes=lambda: api.writes, events=watches.events)
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
         async with _background(
-            watches.run(), leadership.run(), reporter.run(), service.run(), _freeze(watches.wait_synced)
-        ):
+            watches.run(), leadership.run(), reporter.run(), service.run(), metrics.stalls.run(),
+            _freeze(watches.wait_synced),
+        ):  # fmt: skip
             yield
             await service.stop()
         await api.close()
 
-    metrics = Metrics(service)
     health = ops(service, metrics)
     front = _app(verbs(service, metrics), health, version())
     back = _app(health, version())
