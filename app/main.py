@@ -130,8 +130,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
 async def _freeze(synced: Callable[[], Awaitable[None]]) -> None:
     """What the first lists brought lives long: keep the garbage collector from walking it again and again."""
     await synced()
-    gc.collect()
-    gc.freeze()
+    gc.freeze()  # without a collection before it: a quarter of a second for 50,000 pods, held up for nothing
 
 
 @contextlib.asynccontextmanager

@@ -81,7 +81,7 @@ def burst(muster: Muster, api: Api, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def churn(muster: Muster, api: Api, args: argparse.Namespace) -> dict[str, Any]:
-    """An even stream of changes, and by how much it held up the event loop."""
+    """An even stream of changes, and by how much it (or one scrape of the metrics) held up the event loop."""
     say(f"{args.churn} node and {args.churn} pod changes a second for {args.seconds} s")
     before, cpu = muster.stalls(), muster.cpu_seconds()
     api.post(f"/control/churn?per_second={args.churn}&seconds={args.seconds}")

@@ -70,7 +70,8 @@ class Narrator:
         self._warned.clear()
         self._changed = {gang.key: None for gang in self._inventory.gangs}
         for pod in self._inventory.pods.values():
-            self.observed(None, pod)
+            if pod.mixed is not None:  # the others are told with their gangs, a few at a time
+                self.observed(None, pod)
 
     def tick(self) -> None:
         """Look at what has changed, then at a few waiting gangs: the fresh ones, and the next in turn."""
