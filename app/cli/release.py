@@ -90,7 +90,7 @@ async def _waiting(api: Api, namespace: str | None) -> AsyncIterator[_Waiting]:
         if status != 200:
             raise refused("GET", path, status, body)
         try:
-            page = msgspec.json.decode(body, type=ObjectList)
+            page = msgspec.json.decode(body, type=ObjectList[msgspec.Raw])
             for raw in page.items or []:
                 pod = _WAITING.decode(raw)
                 if GATE in pod.gates and pod.metadata.deletion_timestamp is None:

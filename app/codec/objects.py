@@ -42,7 +42,10 @@ class ObjectDecoder:
 
     def pod(self, raw: bytes | msgspec.Raw) -> Pod:
         """A core/v1 Pod."""
-        obj = _decode(_POD, raw, "Pod")
+        return self.pod_of(_decode(_POD, raw, "Pod"))
+
+    def pod_of(self, obj: wire.PodObject) -> Pod:
+        """The same of decoded fields."""
         meta, spec, status = obj.metadata, obj.spec or wire.PodSpec(), obj.status or wire.PodStatus()
         namespace = meta.namespace or "default"
         _identified(meta.uid, f"pod {namespace}/{meta.name}: metadata.uid")
@@ -75,8 +78,11 @@ class ObjectDecoder:
         )
 
     def node(self, raw: bytes | msgspec.Raw) -> Node:
-        """A core/v1 Node. Cordon and a false Ready condition become the taints they amount to."""
-        obj = _decode(_NODE, raw, "Node")
+        """A core/v1 Node."""
+        return self.node_of(_decode(_NODE, raw, "Node"))
+
+    def node_of(self, obj: wire.NodeObject) -> Node:
+        """The same of decoded fields. Cordon and a false Ready condition become the taints they amount to."""
         _identified(obj.metadata.name, "Node: metadata.name")
         spec, status = obj.spec or wire.NodeSpec(), obj.status or wire.NodeStatus()
         taints = {Taint(key=t.key, effect=t.effect, value=t.value or "") for t in spec.taints or ()}
@@ -101,8 +107,11 @@ class ObjectDecoder:
     def pod_group(self, raw: bytes | msgspec.Raw) -> PodGroup:
         """A PodGroup of either API; the API group of `apiVersion` decides which."""
         obj = _decode(_POD_GROUP, raw, "PodGroup")
+        return self.pod_group_of(obj, native=obj.api_version.startswith(f"{GangApi.NATIVE}/"))
+
+    def pod_group_of(self, obj: wire.PodGroupObject, *, native: bool) -> PodGroup:
+        """The same of decoded fields (items of a list may carry no `apiVersion`)."""
         _identified(obj.metadata.name, "PodGroup: metadata.name")
-        native = obj.api_version.startswith(f"{GangApi.NATIVE}/")
         spec = obj.spec or wire.PodGroupSpec()
         gang = (spec.scheduling_policy or wire.SchedulingPolicy()).gang
         key = GangKey(

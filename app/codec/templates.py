@@ -9,6 +9,7 @@ default to limits (of a pod as a whole: where no container says anything), as th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -25,6 +26,7 @@ T = TypeVar("T")
 Key = tuple[bytes, ...]
 
 _POD_LEVEL = ("cpu", "memory")
+_BINDING_VOLUMES = re.compile(rb'"(?:persistentVolumeClaim|ephemeral|csi|iscsi|nfs)"')
 
 
 class TemplateCache:
@@ -53,7 +55,7 @@ def _key(spec: wire.PodSpec) -> Key:
     for mark, containers in ((b"c", spec.containers), (b"i", spec.init_containers)):
         for container in containers or ():
             parts += [mark, container.resources, container.ports, (container.restart_policy or "").encode()]
-    return tuple(bytes(part) for part in parts)
+    return tuple(map(bytes, parts))
 
 
 def _parse(spec: wire.PodSpec) -> Template:
@@ -179,10 +181,7 @@ def _present(raw: Raw) -> bool:
 
 def _needs_volume(spec: wire.PodSpec) -> bool:
     """Only volumes that can bind a pod to a node matter; the API server's token volume is in every pod."""
-    raw = bytes(spec.volumes)
-    return any(
-        kind in raw for kind in (b'"persistentVolumeClaim"', b'"ephemeral"', b'"csi"', b'"iscsi"', b'"nfs"')
-    )
+    return _BINDING_VOLUMES.search(spec.volumes) is not None
 
 
 def decode(raw: Raw, kind: type[T], field: str) -> T | None:

@@ -7,8 +7,12 @@ tolerations) stay raw bytes: they are the key under which a parsed template is f
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 import msgspec
 from msgspec import Raw, Struct
+
+T = TypeVar("T")
 
 NOTHING = Raw(b"")
 
@@ -16,11 +20,33 @@ UNUSABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding bytes of any kind may raise: wrong JSON or types, wrong text, nested without end."""
 
 
-class Metadata(Struct, rename="camel", gc=False):
+class Identity(Struct, rename="camel", gc=False):
+    """The part of metadata that tells objects and their versions apart."""
+
     name: str = ""
     namespace: str | None = None
     uid: str = ""
     resource_version: str | None = None
+
+    @property
+    def key(self) -> str:
+        """namespace/name, or the name alone."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def version(self) -> int:
+        """The resource version as a number; -1 when it is none, which compares with nothing."""
+        version = self.resource_version
+        return int(version) if version and version.isdecimal() else -1
+
+
+class Header(Struct, gc=False):
+    """Any object, its identity alone."""
+
+    metadata: Identity = msgspec.field(default_factory=Identity)
+
+
+class Metadata(Identity, rename="camel", gc=False):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
@@ -186,18 +212,18 @@ class ListMeta(Struct, gc=False):
     resource_version: str | None = msgspec.field(default=None, name="resourceVersion")
 
 
-class ObjectList(Struct, gc=False):
-    """Any Kubernetes list, its items unparsed."""
+class ObjectList(Struct, Generic[T], gc=False):
+    """A Kubernetes list."""
 
     metadata: ListMeta = msgspec.field(default_factory=ListMeta)
-    items: list[Raw] | None = None
+    items: list[T] | None = None
 
 
-class WatchLine(Struct, gc=False):
+class WatchLine(Struct, Generic[T], gc=False):
     """One line of a watch stream: `type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
 
+    object: T
     type: str = ""
-    object: Raw = NOTHING
 
 
 class Status(Struct, gc=False):

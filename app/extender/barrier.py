@@ -46,6 +46,10 @@ class Barrier:
         """The waiting calls of a gang, in order of arrival."""
         return list(self._by_gang.get(gang, {}).values())
 
+    def count(self, gang: GangKey) -> int:
+        """How many calls of a gang wait."""
+        return len(self._by_gang.get(gang, ()))
+
     def leave(self, held: Held) -> None:
         """The caller hung up, or the call goes on to be posted."""
         gang = self._by_gang.get(held.gang, {})

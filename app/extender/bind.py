@@ -144,7 +144,7 @@ class Bind:
         held = self.barrier.enter(pod.uid, gang, now=self._clock())
         self._last_move[gang] = held.arrived
         self._roster.progressed(gang)
-        self.review(gang)
+        self._open(gang)
         if hung_up is None:
             return await held.answer
         leaving = asyncio.ensure_future(hung_up())
@@ -169,16 +169,18 @@ class Bind:
             booking.phase = Phase.RESERVED
 
     def review(self, gang: GangKey) -> None:
-        """Open the barrier of a gang if its minimum is there; turn away who cannot be bound any more."""
-        for held in self.barrier.of(gang):
-            error = self._stale(held)
-            if error:
-                self.barrier.turn_away(held.uid, gang, error)
-                self._back_to_reserved(held.uid)
-        waiting = self.barrier.of(gang)
-        if not waiting or not self._complete(gang, len(waiting)):
+        """Turn away who cannot be bound any more; open the barrier of a gang if its minimum is there."""
+        self._turn_away(gang, self._lost)
+        self._open(gang)
+
+    def _open(self, gang: GangKey) -> None:
+        """Called for every member that arrives: looks at the others only once the minimum is there."""
+        if not self._complete(gang):
             return
-        for held in waiting:
+        self._turn_away(gang, lambda held: self._lost(held) or self._crowded_out(held))
+        if not self._complete(gang):
+            return
+        for held in self.barrier.of(gang):
             booking = self._inventory.book.get(held.uid)
             assert booking is not None, "a held call has a seat, or is turned away"
             booking.phase = Phase.POSTED
@@ -188,25 +190,36 @@ class Bind:
         self._last_move.pop(gang, None)
         self._roster.succeeded(gang)
 
-    def _complete(self, key: GangKey, held: int) -> bool:
+    def _complete(self, key: GangKey) -> bool:
+        held = self.barrier.count(key)
         gang = self._inventory.gangs.get(key)
-        if gang is None:  # a gang of one whose gate is gone
-            return True
+        if not held or gang is None:
+            return bool(held)  # a gang of one whose gate is gone is no gang any more
         if not gang.defined:
             return False
         posted = sum(booking.phase is Phase.POSTED for booking in self._inventory.book.of(key))
         return gang.roll.settled + posted + held >= gang.roll.minimum
 
-    def _stale(self, held: Held) -> str:
+    def _turn_away(self, gang: GangKey, why: Callable[[Held], str]) -> None:
+        for held in self.barrier.of(gang):
+            error = why(held)
+            if error:
+                self.barrier.turn_away(held.uid, gang, error)
+                self._back_to_reserved(held.uid)
+
+    def _lost(self, held: Held) -> str:
         """Why a held call must not be posted; empty when it may."""
         pod, booking = self._inventory.pods.get(held.uid), self._inventory.book.get(held.uid)
         if pod is None or not pod.alive:
             return "the pod was deleted while it was held"
         if booking is None:
             return "" if pod.node is not None else "the seat was given back"
-        if not self._leadership.active:
-            return NOT_ACTIVE
-        if self._inventory.columns.overdrawn(booking.row):
+        return "" if self._leadership.active else NOT_ACTIVE
+
+    def _crowded_out(self, held: Held) -> str:
+        """A last look at the node; the tenure has given the seat back before, if all is well."""
+        booking = self._inventory.book.get(held.uid)
+        if booking is not None and self._inventory.columns.overdrawn(booking.row):
             return f"node {booking.node} was filled by others"
         return ""
 

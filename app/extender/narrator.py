@@ -58,6 +58,8 @@ class Narrator:
         self._mixed: dict[PodUid, float] = {}
         self._queue: list[GangKey] = []
         self._fresh: dict[GangKey, None] = {}
+        """Changed, and not told yet. They wait for a tick: most gangs that have just been created are
+        complete and have their seats a moment later, and nobody needs to read that they were not."""
         self._warned: dict[str, str] = {}
         self._changed: dict[GangKey, None] = {}
 
@@ -68,18 +70,20 @@ class Narrator:
         self._warned.clear()
         self._changed = {gang.key: None for gang in self._inventory.gangs}
         for pod in self._inventory.pods.values():
-            self.observed(None, pod)
+            if pod.mixed is not None:  # the others are told with their gangs, a few at a time
+                self.observed(None, pod)
 
     def tick(self) -> None:
         """Look at what has changed, then at a few waiting gangs: the fresh ones, and the next in turn."""
         began = self._clock()
-        self._inspect(began)
-        if not self._queue:
-            self._next_turn()
         fresh = [key for key in self._fresh if self._roster.waits(key)]
         self._fresh = dict.fromkeys(fresh[FRESH_PER_TICK:])
+        self._inspect(began)  # what changed just now is told from the next tick on: see _fresh
+        if not self._queue:
+            self._next_turn()
         rest = PER_TICK - len(fresh[:FRESH_PER_TICK])
-        now, self._queue = fresh[:FRESH_PER_TICK] + self._queue[:rest], self._queue[rest:]
+        turn = [key for key in self._queue[:rest] if key not in self._fresh]
+        now, self._queue = fresh[:FRESH_PER_TICK] + turn, self._queue[rest:]
         for spot, key in enumerate(now):
             gang = self._inventory.gangs.get(key)
             if gang is not None:

@@ -55,7 +55,7 @@ class Admitter:
         """Set `status.nominatedNodeName`; None clears it. On a bound pod this has no effect and is ok."""
         path = f"{object_path('/api/v1', pod.namespace, 'pods', pod.name)}/status"
         body = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}}
-        return await self._patch(pod, path, body, MERGE_PATCH)
+        return await self._patch("nomination", pod, path, body, MERGE_PATCH)
 
     async def lift_gate(self, pod: PodRef, *, single: bool = False) -> Outcome:
         """Remove `muster.dev/gang` from `spec.schedulingGates`, and no other gate; ok when it is off.
@@ -66,15 +66,15 @@ class Admitter:
         gates = [{"$patch": "delete", "name": GATE}]
         meta: dict[str, object] = {"uid": pod.uid, **({"labels": {SINGLE_LABEL: "true"}} if single else {})}
         body = {"metadata": meta, "spec": {"schedulingGates": gates}}
-        return await self._patch(pod, path, body, STRATEGIC_PATCH)
+        return await self._patch("gate", pod, path, body, STRATEGIC_PATCH)
 
-    async def _patch(self, pod: PodRef, path: str, body: object, content_type: str) -> Outcome:
+    async def _patch(self, kind: str, pod: PodRef, path: str, body: object, content_type: str) -> Outcome:
         backoff = Backoff(self._rng)
         for attempt in range(1, TRIES + 1):
             if not self._may_write():
                 return Outcome(error="not active: another Muster has taken over")
             try:
-                return await self._try(pod, path, body, content_type)
+                return await self._try(kind, pod, path, body, content_type)
             except ApiError as error:
                 # 409 without a UID in it: the object changed between the server's read and write.
                 if attempt == TRIES or not (error.retry or error.status == HTTPStatus.CONFLICT):
@@ -82,7 +82,7 @@ class Admitter:
             await asyncio.sleep(backoff.next())
         raise AssertionError("unreachable")
 
-    async def _try(self, pod: PodRef, path: str, body: object, content_type: str) -> Outcome:
+    async def _try(self, kind: str, pod: PodRef, path: str, body: object, content_type: str) -> Outcome:
         status, answer = await self._api.request(
             "PATCH",
             path,
@@ -90,6 +90,7 @@ class Admitter:
             body=body,
             content_type=content_type,
             timeout_seconds=_PATCH_SECONDS,
+            write=kind,
         )
         if status == HTTPStatus.OK:
             return Outcome()

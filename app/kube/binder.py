@@ -51,7 +51,9 @@ class Binder:
             "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        status, answer = await self._api.request("POST", path, body=body, timeout_seconds=_BIND_SECONDS)
+        status, answer = await self._api.request(
+            "POST", path, body=body, timeout_seconds=_BIND_SECONDS, write="binding"
+        )
         if status not in (200, 201, 202):
             raise refused("POST", path, status, answer)
 

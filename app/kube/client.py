@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One connection to the Kubernetes API: credentials, a bounded pool, raw requests and watch streams.
+"""One connection to the Kubernetes API: credentials, bounded pools, raw requests and watch streams.
 
-Decides where credentials come from and what counts as "no answer". Never parses an object, never retries,
-never logs a body. `kubernetes.aio` brings kubeconfig, exec plugins, in-cluster tokens and TLS; its typed
-models are not used (50 times slower, and the binding call fails to parse its own success).
+Decides where credentials come from, how many connections there are and what counts as "no answer". Never
+parses an object, never retries, never logs a body. `kubernetes.aio` brings kubeconfig, exec plugins,
+in-cluster tokens and TLS. Neither its typed models are used (50 times slower, and the binding call fails to
+parse its own success) nor its request layer (a third of the CPU of a write).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 import os
 import socket
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Self
@@ -21,12 +23,14 @@ from weakref import WeakSet
 
 import aiohttp
 import msgspec
-from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client import Configuration
+from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.aio.config import (
     ConfigException,
     load_incluster_config,
     load_kube_config,
 )
+from yarl import URL
 
 from app.codec.wire import Status
 from app.domain.errors import ApiError, InputError
@@ -40,6 +44,14 @@ APPLY_PATCH: Final = "application/apply-patch+yaml"
 LINE_BYTES: Final = 4 << 20
 """Longest watch line accepted. etcd stores at most 1.5 MiB per object."""
 
+WRITES: Final = 32
+"""Connections for writes, and so the most in flight. Each costs a TLS handshake, which is as dear as several
+writes; more of them would only queue in the API server."""
+
+KEEP_ALIVE_SECONDS: Final = 45.0
+"""How long an idle connection is kept: below the 90 s of the API server and the minute of many a proxy."""
+
+_READ_BYTES: Final = 1 << 21
 _CONNECT_SECONDS: Final = 10.0
 _EXEC_PERIOD_SECONDS: Final = 60.0
 _GOODBYE_SECONDS: Final = 1.0
@@ -53,15 +65,25 @@ class Api:
         # aiohttp would look for a netrc file and for proxies in the environment before every request, in a
         # thread: a fifth of the CPU of admitting a pod. Proxies are looked up once; netrc is nobody's wish.
         configuration.proxy = configuration.proxy or _proxy_from_environment(configuration.host)
-        self._client: Any = _untyped(ApiClient)(configuration)
-        self._client.user_agent = "muster"
+        self.writes: Counter[str] = Counter()
+        """Writes sent since start, by what they were for."""
+        self._configuration = configuration
+        self._library: Any = _untyped(RESTClientObject)(configuration)
         self._sockets: WeakSet[socket.socket] = WeakSet()
-        self._pool = aiohttp.TCPConnector(
-            limit=configuration.connection_pool_maxsize,
-            ssl=self._client.rest_client.ssl_context,
+        most = configuration.connection_pool_maxsize
+        # Two pools: a gang of hundreds that binds must not keep a look at the Lease waiting.
+        self._reads, self._writes = self._session(most), self._session(min(most, WRITES))
+
+    def _session(self, connections: int) -> aiohttp.ClientSession:
+        pool = aiohttp.TCPConnector(
+            limit=connections,
+            ssl=self._library.ssl_context,
             socket_factory=self._socket,
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
         )
-        configuration.client_session_kwargs = {"trust_env": False, "connector": self._pool}
+        return aiohttp.ClientSession(
+            connector=pool, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_READ_BYTES
+        )
 
     @classmethod
     async def connect(
@@ -69,8 +91,9 @@ class Api:
     ) -> Self:
         """Credentials from `kubeconfig`, else $KUBECONFIG, else in-cluster, else ~/.kube/config.
 
-        `connections` bounds the pool, watches included; further requests wait for a free one inside their
-        own timeout. Raises `InputError` when the configuration is missing or unusable. Sends no request.
+        `connections` bounds reads, watches included; `WRITES` bounds writes. Further requests wait for a
+        free one inside their own timeout. Raises `InputError` when the configuration is missing or
+        unusable. Sends no request.
         """
         configuration = _untyped(Configuration)()
         configuration.connection_pool_maxsize = connections
@@ -89,11 +112,14 @@ class Api:
         body: object | None = None,
         content_type: str = JSON,
         timeout_seconds: float = 30.0,
+        write: str = "",
     ) -> tuple[int, bytes]:
         """One call; any HTTP status is an answer. Raises `ApiError(status=0)` when none came in time.
 
-        A lost answer of a write leaves open whether it took effect.
+        A lost answer of a write leaves open whether it took effect. `write` says what it is counted as.
         """
+        if write:
+            self.writes[write] += 1
         limits = aiohttp.ClientTimeout(total=timeout_seconds, sock_connect=_CONNECT_SECONDS)
         try:
             response = await self._send(method, path, query, body, content_type, limits)
@@ -139,8 +165,8 @@ class Api:
         no pool any more, yet TLS keeps them until the server has said goodbye too, and a loop that ends
         before that would leave them open.
         """
-        await self._client.close()
-        await self._pool.close()
+        await self._reads.close()
+        await self._writes.close()
         for left in self._open():
             with suppress(OSError):  # not connected (any more)
                 left.shutdown(socket.SHUT_RDWR)  # read as the end by whoever still waits on it
@@ -168,16 +194,25 @@ class Api:
         limits: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
         # identity: inflating megabytes of list would hold the event loop for longer than the transfer saves.
-        headers = {"Accept": JSON, "Accept-Encoding": "identity", "Content-Type": content_type}
-        headers["User-Agent"] = self._client.user_agent
+        headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": "muster"}
         # Runs the library's refresh hook: that is where in-cluster tokens are read again, once a minute.
-        await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        url = self._client.configuration.host + path + (f"?{urlencode(query)}" if query else "")
-        answer = await self._client.rest_client.request(
-            method, url, headers=headers, body=body, _request_timeout=limits
+        token = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        if token:
+            headers["Authorization"] = token
+        data = None
+        if body is not None:
+            data, headers["Content-Type"] = msgspec.json.encode(body), content_type
+        session = self._reads if method == "GET" else self._writes
+        return await session.request(
+            method,
+            URL(self._configuration.host + path + (f"?{urlencode(query)}" if query else ""), encoded=True),
+            data=data,
+            headers=headers,
+            timeout=limits,
+            proxy=self._library.proxy,
+            proxy_headers=self._library.proxy_headers,
+            server_hostname=self._configuration.tls_server_name,
         )
-        response: aiohttp.ClientResponse = answer.response
-        return response
 
 
 def refused(method: str, path: str, status: int, body: bytes) -> ApiError:

@@ -151,6 +151,7 @@ class Reporter:
             body=body,
             content_type=APPLY_PATCH,
             timeout_seconds=_WRITE_SECONDS,
+            write="event",
         )
         if status not in (HTTPStatus.OK, HTTPStatus.CREATED):
             raise _judged(refused("PATCH", path, status, answer))

@@ -25,9 +25,10 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+from app.codec.wire import Identity
 from app.domain.errors import ApiError
 from app.kube.client import Api, object_path
-from app.kube.known import Identity, Update
+from app.kube.known import Update
 from app.kube.reflector import Reflector, Resource
 
 _PREFIX: Final = "/apis/coordination.k8s.io/v1"
@@ -99,7 +100,8 @@ class LeaseWatch:
         resource = Resource(
             kind="the scheduler's lease",
             path=self._path.rpartition("/")[0],
-            decode=_LEASE.decode,
+            wire=Lease,
+            value=lambda lease: lease,
             query={"fieldSelector": f"metadata.name={name}"},
         )
         self._reflector = Reflector(

@@ -15,21 +15,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
 from random import Random
 from typing import Final, Generic, TypeVar
 
 import structlog
-from msgspec import Raw, Struct
+from msgspec import Struct
 
+from app.codec.wire import ListMeta, ObjectList
 from app.domain.errors import ApiError
 from app.kube.backoff import Backoff
 from app.kube.client import Api, refused
 from app.kube.known import Known, Update
-from app.kube.wire import advice, decode_event, decode_page, is_later
+from app.kube.wire import Frames, Object, Unreadable, advice, is_later
 
+W = TypeVar("W", bound=Object)
 V = TypeVar("V")
 T = TypeVar("T")
 
@@ -46,17 +48,21 @@ _PATIENCE: Final = 5
 _log = structlog.get_logger("muster.kube.reflector")
 
 
-class Resource(Struct, Generic[V], frozen=True):
-    """What to follow. `kind` names it in sentences; `optional` when the cluster need not serve it."""
+class Resource(Struct, Generic[W, V], frozen=True):
+    """What to follow: its fields on the `wire`, and the `value` made of them (raises when it cannot be).
+
+    `kind` names it in sentences; `optional` when the cluster need not serve it.
+    """
 
     kind: str
     path: str
-    decode: Callable[[bytes | Raw], V]
+    wire: type[W]
+    value: Callable[[W], V]
     optional: bool = False
     query: Mapping[str, str] = {}
 
 
-class Reflector(Generic[V]):
+class Reflector(Generic[W, V]):
     """See the module. `synced` is set after the first whole list, or when an optional resource is absent.
 
     `inactivity_seconds` must be longer than the API server's bookmark period (one minute).
@@ -65,7 +71,7 @@ class Reflector(Generic[V]):
     def __init__(
         self,
         api: Api,
-        resource: Resource[V],
+        resource: Resource[W, V],
         deliver: Callable[[list[Update[V]]], None],
         *,
         rng: Random | None = None,
@@ -80,6 +86,8 @@ class Reflector(Generic[V]):
         self.rejected = ""
         """Why the consumer could not take the last update; empty again with the next one that it takes."""
         self.lists = 0
+        self.events = 0
+        """Lines of watches that were applied, since start."""
         self._api = api
         self._deliver = deliver
         self._rng = rng or Random()
@@ -87,7 +95,8 @@ class Reflector(Generic[V]):
         self._inactivity = inactivity_seconds
         self._watch_seconds = watch_seconds
         self._absent_seconds = absent_seconds
-        self._known = Known(resource.decode, bad=self._log_bad)
+        self._known = Known(resource.value, bad=self._log_bad)
+        self._frames = Frames(resource.wire, resource.path)
         self._backoff = Backoff(self._rng)
         self._version: str | None = None  # None: list first
         self._not_found = 0
@@ -155,30 +164,46 @@ class Reflector(Generic[V]):
     # -- list
 
     async def _list(self) -> None:
-        query = {**self.resource.query, "limit": str(PAGE)}
         self._known.begin_list()
-        while True:
-            status, body = await self._api.request(
-                "GET", self.resource.path, query=query, timeout_seconds=_LIST_SECONDS
-            )
-            if status != HTTPStatus.OK:
-                raise refused("GET", self.resource.path, status, body)
-            self._heard = self._clock()
-            page = decode_page(body, self.resource.path)
-            for part in _slices(page.items or []):
-                self._send([update for raw in part for update in self._known.listed(raw)])
-                await asyncio.sleep(0)
-            if not page.metadata.continue_:
-                break
-            query["continue"] = page.metadata.continue_
+        meta = ListMeta()
+        async with aclosing(self._pages()) as pages:
+            async for page in pages:
+                meta = page.metadata
+                for part in _slices(page.items or []):
+                    self._send([update for obj in part for update in self._known.listed(obj)])
+                    await asyncio.sleep(0)
         for gone in _slices(list(self._known.end_list())):
             self._send(gone)
             await asyncio.sleep(0)
-        self._version = page.metadata.resource_version or ""
+        self._version = meta.resource_version or ""
         self._not_found, self.error = 0, ""
         self.lists += 1
         self.synced.set()
         _log.debug("listed", kind=self.resource.kind, objects=len(self._known), version=self._version)
+
+    async def _pages(self) -> AsyncGenerator[ObjectList[W | Unreadable], None]:
+        """The pages of a list; the next is on its way while one is worked on."""
+        coming: asyncio.Task[ObjectList[W | Unreadable]] | None = asyncio.create_task(self._page(""))
+        try:
+            while coming is not None:
+                page, coming = await coming, None
+                if page.metadata.continue_:
+                    coming = asyncio.create_task(self._page(page.metadata.continue_))
+                yield page
+        finally:
+            if coming is not None:
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
+
+    async def _page(self, after: str) -> ObjectList[W | Unreadable]:
+        query = {**self.resource.query, "limit": str(PAGE), **({"continue": after} if after else {})}
+        status, body = await self._api.request(
+            "GET", self.resource.path, query=query, timeout_seconds=_LIST_SECONDS
+        )
+        if status != HTTPStatus.OK:
+            raise refused("GET", self.resource.path, status, body)
+        self._heard = self._clock()
+        return self._frames.page(body)
 
     # -- watch
 
@@ -214,13 +239,14 @@ class Reflector(Generic[V]):
             self._send(updates)  # also what came before an ERROR line
 
     def _event(self, line: bytes) -> list[Update[V]]:
-        event = decode_event(line, self.resource.path)
-        version = event.identity.resource_version
+        event = self._frames.event(line)
+        self.events += 1
+        version = event.object.metadata.resource_version or ""
         if is_later(version, self._version or ""):
             self._version = version
         if event.type in ("ADDED", "MODIFIED"):
-            return self._known.changed(event.identity, event.raw)
-        return self._known.deleted(event.identity, event.raw) if event.type == "DELETED" else []
+            return self._known.changed(event.object)
+        return self._known.deleted(event.object) if event.type == "DELETED" else []
 
     # -- deliver
 
@@ -232,6 +258,7 @@ class Reflector(Generic[V]):
             self.rejected = ""
         except Exception:
             _log.exception("consumer failed, each update again by itself", kind=self.resource.kind)
+            self._known.repeat = True  # what it did not take must not be held back as nothing new
             self._send_singly(updates)
 
     def _send_singly(self, updates: list[Update[V]]) -> None:

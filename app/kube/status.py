@@ -87,6 +87,7 @@ class StatusCounts:
                 body=body,
                 content_type=APPLY_PATCH,
                 timeout_seconds=_WRITE_SECONDS,
+                write="status",
             )
             if status == HTTPStatus.OK:
                 self._written[group.uid] = counts

@@ -11,20 +11,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from random import Random
-from typing import Final, TypeVar
-
-from msgspec import Raw
+from typing import Any, Final, TypeVar
 
 from app.codec.objects import ObjectDecoder
+from app.codec.wire import NodeObject, PodGroupObject, PodObject
 from app.domain.changes import Change, Kind, Value
 from app.domain.gang import PodGroup
-from app.domain.node import Node
-from app.domain.pod import Pod
 from app.kube.client import Api
 from app.kube.known import Update
 from app.kube.reflector import Reflector, Resource
+from app.kube.wire import Object
 
+W = TypeVar("W", bound=Object)
 V = TypeVar("V", bound=Value)
 
 STALE_SECONDS: Final = 150.0
@@ -36,7 +36,6 @@ _PATHS: Final = {
     Kind.LABEL_GROUP: "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
     Kind.NATIVE_GROUP: "/apis/scheduling.k8s.io/v1beta1/podgroups",
 }
-_NATIVE_VERSION: Final = b'{"apiVersion":"scheduling.k8s.io/v1beta1",'
 
 
 class Watches:
@@ -56,17 +55,23 @@ class Watches:
         self._stale = stale_seconds
         rng = rng or Random()
 
-        def follow(kind: Kind, decode: Callable[[bytes | Raw], V], *, optional: bool = False) -> Reflector[V]:
+        def follow(
+            kind: Kind, wire: type[W], value: Callable[[W], V], *, optional: bool = False
+        ) -> Reflector[W, V]:
             def hand_over(updates: list[Update[V]]) -> None:
                 deliver([Change(value, gone) for value, gone in updates])
 
-            resource = Resource(kind=kind.value, path=_PATHS[kind], decode=decode, optional=optional)
+            resource = Resource(kind=kind.value, path=_PATHS[kind], wire=wire, value=value, optional=optional)
             return Reflector(api, resource, hand_over, rng=rng, clock=clock)
 
-        self.nodes = follow(Kind.NODE, decoder.node)
-        self.pods = follow(Kind.POD, decoder.pod)
-        self.label_groups = follow(Kind.LABEL_GROUP, decoder.pod_group, optional=True)
-        self.native_groups = follow(Kind.NATIVE_GROUP, _native(decoder), optional=True)
+        def follow_groups(kind: Kind) -> Reflector[PodGroupObject, PodGroup]:
+            value = partial(decoder.pod_group_of, native=kind is Kind.NATIVE_GROUP)
+            return follow(kind, PodGroupObject, value, optional=True)
+
+        self.nodes = follow(Kind.NODE, NodeObject, decoder.node_of)
+        self.pods = follow(Kind.POD, PodObject, decoder.pod_of)
+        self.label_groups = follow_groups(Kind.LABEL_GROUP)
+        self.native_groups = follow_groups(Kind.NATIVE_GROUP)
 
     async def run(self) -> None:
         """Follow all until cancelled."""
@@ -94,11 +99,15 @@ class Watches:
         """Object states that could not be read since start, by kind."""
         return {reflector.resource.kind: reflector.skipped for reflector in self._all()}
 
+    def events(self) -> dict[str, int]:
+        """Watch events applied since start, by kind."""
+        return {reflector.resource.kind: reflector.events for reflector in self._all()}
+
     def problems(self) -> list[str]:
         """Why the picture cannot be decided on, one sentence per kind; empty when all is well."""
         return [text for reflector in self._all() if (text := self._problem(reflector))]
 
-    def _problem(self, reflector: Reflector[Node] | Reflector[Pod] | Reflector[PodGroup]) -> str:
+    def _problem(self, reflector: Reflector[Any, Any]) -> str:
         kind, cause = reflector.resource.kind, f": {reflector.error}" if reflector.error else ""
         if not reflector.synced.is_set():
             return f"{kind} are not synced yet{cause}"
@@ -108,14 +117,5 @@ class Watches:
             return f"{kind} are stale, nothing heard for {reflector.age_seconds():.0f} s{cause}"
         return ""
 
-    def _all(self) -> tuple[Reflector[Node], Reflector[Pod], Reflector[PodGroup], Reflector[PodGroup]]:
+    def _all(self) -> tuple[Reflector[Any, Any], ...]:
         return (self.nodes, self.pods, self.label_groups, self.native_groups)
-
-
-def _native(decoder: ObjectDecoder) -> Callable[[bytes | Raw], PodGroup]:
-    """Items of a built-in resource's list carry no apiVersion; the decoder tells the APIs apart by it."""
-
-    def decode(raw: bytes | Raw) -> PodGroup:
-        return decoder.pod_group(_NATIVE_VERSION + bytes(raw).lstrip()[1:])
-
-    return decode

@@ -166,3 +166,27 @@ def test_a_caller_that_hangs_up_leaves_the_barrier(world: World) -> None:
     assert len(world.service.bind.barrier) == 0
     calls = [world.bind("b", "n1"), world.bind("c", "n1")]
     assert [world.error(call) for call in calls] == [None, None], "the one that left does not count"
+
+
+def test_a_member_that_arrives_does_not_have_all_others_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [f"m{n:02d}" for n in range(40)]
+    many = World(make_node("n1").gpus(40), make_group("g", min_member=40), *map(member, names))
+    for name in names:
+        many.filter(name, ["n1"])
+    columns, looks = many.service.inventory.columns, list[int]()
+    overdrawn = columns.overdrawn
+
+    def counted(row: int) -> bool:
+        looks.append(row)
+        return overdrawn(row)
+
+    monkeypatch.setattr(columns, "overdrawn", counted)
+    calls = [many.bind(name, "n1") for name in names[:-1]]
+    before = len(looks)
+    assert before < 10
+    calls.append(many.bind(names[-1], "n1"))
+    assert [many.error(call) for call in calls] == [""] * 40
+    assert len(looks) - before >= 40, "right before the bindings everybody is looked at"
+    many.close()

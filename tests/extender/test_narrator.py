@@ -129,6 +129,23 @@ def test_nothing_more_is_said_to_members_that_got_their_seats(stage: tuple[World
     assert [event for event in diary.hear() if event.reason == "GangIncomplete"] == []
 
 
+def test_a_gang_that_is_complete_and_seated_within_a_second_is_not_told_that_it_was_not(
+    stage: tuple[World, Diary],
+) -> None:
+    world, diary = stage
+    for n in range(20):
+        world.tick(n / 10)  # at any moment between two looks
+        pods = [member(f"{name}{n}", f"g{n}") for name in "ab"]
+        put(world, make_group(f"g{n}", 2), pods[0])
+        world.tick(0.8)
+        put(world, pods[1])
+        world.tick(0.3)
+        assert "schedulingGates" not in world.get("Pod", f"a{n}")["spec"], "it has its seat"
+        assert [event for event in diary.hear() if event.reason == "GangIncomplete"] == []
+        for pod in pods:
+            world.remove(pod)
+
+
 def test_a_change_in_a_long_queue_is_told_within_five_seconds(stage: tuple[World, Diary]) -> None:
     world, diary = stage
     for n in range(300):

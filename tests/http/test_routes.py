@@ -172,8 +172,8 @@ def test_version(door: Door) -> None:
 # -- metrics
 
 EXPORTED = {
-    "muster_active", "muster_gangs", "muster_held_binds", "muster_nodes", "muster_pods", "muster_ready",
-    "muster_reserved_seats", "muster_verb_duration_seconds",
+    "muster_active", "muster_gangs", "muster_held_binds", "muster_loop_stall_seconds", "muster_nodes",
+    "muster_pods", "muster_ready", "muster_reserved_seats", "muster_verb_duration_seconds",
 }  # fmt: skip
 
 
@@ -214,7 +214,7 @@ def test_metrics_have_help_and_no_names_of_pods_nodes_or_gangs_in_labels(door: D
     told = set(re.findall(r"^# HELP (\w+) \S", text, re.M))
     assert {name for name in told if not name.endswith("_created")} == EXPORTED
     labels = dict.fromkeys(re.findall(r'(\w+)="', text))
-    assert set(labels) == {"state", "verb", "le"}
+    assert set(labels) == {"state", "verb", "clock", "le"}
     values = set(re.findall(r'(?:state|verb)="([^"]*)"', text))
     assert values <= {"planned", "running", "waiting", "filter", "prioritize", "bind", "preempt"}
 

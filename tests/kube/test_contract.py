@@ -9,7 +9,8 @@ from random import Random
 import pytest
 from msgspec import structs
 
-from app.codec.objects import ObjectDecoder
+from app.codec.objects import GROUP_LABEL, ObjectDecoder
+from app.codec.wire import PodObject
 from app.domain.ids import NodeName, PodUid
 from app.domain.plan import PodRef
 from app.domain.pod import GATE, Pod
@@ -26,8 +27,8 @@ N1, N2 = NodeName("n1"), NodeName("n2")
 OTHER = PodUid("00000000-0000-0000-0000-000000000000")
 
 
-def pods_of(world: World, seen: list[Update[Pod]]) -> Reflector[Pod]:
-    resource = Resource(kind="pods", path=world.path("pods"), decode=ObjectDecoder().pod)
+def pods_of(world: World, seen: list[Update[Pod]]) -> Reflector[PodObject, Pod]:
+    resource = Resource(kind="pods", path=world.path("pods"), wire=PodObject, value=ObjectDecoder().pod_of)
     return Reflector(world.api, resource, seen.extend, rng=Random(1))
 
 
@@ -53,7 +54,7 @@ class TestWatching:
             await world.call(
                 "PATCH",
                 world.path("pods", "q"),
-                {"metadata": {"labels": {"a": "b"}}},
+                {"metadata": {"labels": {GROUP_LABEL: "g"}}},
                 content_type="application/merge-patch+json",
             )
             await world.delete("pods", "q")
@@ -82,7 +83,11 @@ class TestWatching:
     async def test_an_absent_resource_is_synced_and_found_later(self, world: World) -> None:
         seen: list[Update[Pod]] = []
         resource = Resource(
-            kind="widgets", path="/apis/muster.test/v1/widgets", decode=ObjectDecoder().pod, optional=True
+            kind="widgets",
+            path="/apis/muster.test/v1/widgets",
+            wire=PodObject,
+            value=ObjectDecoder().pod_of,
+            optional=True,
         )
         follower = Reflector(world.api, resource, seen.extend, rng=Random(1), absent_seconds=0.2)
         async with running(follower.run()):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from random import Random
@@ -12,6 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.codec.objects import ObjectDecoder
+from app.codec.wire import PodObject
 from app.domain.changes import Change
 from app.domain.pod import Pod
 from app.kube import reflector as reflector_module
@@ -52,12 +54,13 @@ class Consumer:
 @asynccontextmanager
 async def following(
     fake: FakeApi, consumer: Callable[[list[Update[Pod]]], None], **settings: Any
-) -> AsyncIterator[Reflector[Pod]]:
+) -> AsyncIterator[Reflector[PodObject, Pod]]:
     api = api_at(fake.url)
     resource = Resource(
         kind="pods",
         path="/api/v1/pods",
-        decode=ObjectDecoder().pod,
+        wire=PodObject,
+        value=ObjectDecoder().pod_of,
         optional=settings.pop("optional", False),
     )
     follower = Reflector(api, resource, consumer, rng=Random(7), **settings)
@@ -167,6 +170,19 @@ class TestBadObjects:
         assert len(told) == 1
         assert "nvidia.com/gpu" in told[0]["error"]
 
+    async def test_an_object_of_the_wrong_shape_spoils_neither_its_page_nor_the_watch(
+        self, fake: FakeApi
+    ) -> None:
+        consumer = Consumer()
+        await put(fake, "good")
+        await fake.store(f"{PODS}/bad", {"spec": {"containers": 7}})
+        async with following(fake, consumer) as follower:
+            await until(lambda: fake.streams == 1, "watching")
+            await fake.store(f"{PODS}/bad", {"spec": {"containers": 8}})
+            await put(fake, "good2")
+            await until(lambda: set(consumer.now) == {"good", "good2"}, "both good ones")
+            assert (follower.skipped, follower.lists) == (2, 1)
+
     async def test_an_object_that_turns_bad_keeps_its_last_state_and_can_go(self, fake: FakeApi) -> None:
         consumer = Consumer()
         await put(fake, "p", uid="u1")
@@ -215,8 +231,51 @@ class TestBadObjects:
             await put(fake, "p3")
             await until(lambda: got == ["p0", "p2", "p3"], "all others")
 
+    async def test_what_a_consumer_failed_on_is_told_again_even_if_it_says_nothing_new(
+        self, fake: FakeApi
+    ) -> None:
+        faults = [RuntimeError("alone"), RuntimeError("together")]
+        got: list[str] = []
+
+        def fails_at_first(updates: list[Update[Pod]]) -> None:
+            if faults:
+                raise faults.pop()
+            got.extend(value.name for value, _ in updates)
+
+        await put(fake, "p", uid="u")
+        async with following(fake, fails_at_first) as follower:
+            await until(lambda: fake.streams == 1, "watching")
+            assert follower.rejected
+            await put(fake, "p", uid="u")
+            await until(lambda: got == ["p"], "told again")
+            assert not follower.rejected
+
 
 class TestPace:
+    async def test_the_next_page_is_on_its_way_while_one_is_worked_on(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reflector_module, "SLICE", 1)
+        asked: list[str] = []
+
+        class Pages:
+            """Answers one page of two objects, and the next never."""
+
+            async def request(self, *_: Any, query: dict[str, str], **__: Any) -> tuple[int, bytes]:
+                asked.append(query.get("continue", "first"))
+                if len(asked) > 1:
+                    await asyncio.Event().wait()
+                items = ",".join(f'{{"metadata":{{"name":"p{n}","uid":"u{n}"}}}}' for n in range(2))
+                return 200, f'{{"metadata":{{"continue":"second"}},"items":[{items}]}}'.encode()
+
+        told: list[list[str]] = []
+        resource = Resource(kind="pods", path="/", wire=PodObject, value=ObjectDecoder().pod_of)
+        api: Any = Pages()
+        follower = Reflector(api, resource, lambda updates: told.append(list(asked)))
+        async with running(follower.run()):
+            await until(lambda: len(told) == 2, "the first page is told")
+        assert told == [["first"], ["first", "second"]]
+
     async def test_bookmarks_move_the_version_and_the_age(self, fake: FakeApi) -> None:
         consumer = Consumer()
         async with following(fake, consumer) as follower:

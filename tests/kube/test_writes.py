@@ -176,6 +176,27 @@ class TestClient:
         with pytest.raises(InputError):
             await Api.connect(kubeconfig=str(tmp_path / "none"))
 
+    async def test_reads_do_not_wait_for_writes(self, fake: FakeApi, ns: World) -> None:
+        pod = await ns.make_pod(gates=(GATE,))
+        fake.faults.append(Fault("PATCH", "/pods/p", "hang", times=2))
+        few = api_at(fake.url, connection_pool_maxsize=2)
+        async with asyncio.TaskGroup() as tasks:
+            writing = [tasks.create_task(Admitter(few).lift_gate(pod)) for _ in range(3)]
+            await until(lambda: fake.streams == 2, "all connections for writes are taken")
+            assert (await few.request("GET", "/api/v1/pods"))[0] == 200
+            assert sum(r[0] == "PATCH" for r in fake.requests) == 2, "the third waits"
+            for task in writing:
+                task.cancel()
+        await few.close()
+
+    async def test_every_write_is_counted_by_what_it_is_for(self, fake: FakeApi, ns: World) -> None:
+        pod = await ns.make_pod(gates=(GATE,))
+        fake.faults.append(Fault("PATCH", "/status", 503))
+        await Admitter(ns.api, rng=Random(1)).nominate(pod, N1)
+        await Admitter(ns.api).lift_gate(pod)
+        await Binder(ns.api).bind(pod, N1)
+        assert ns.api.writes == {"nomination": 2, "gate": 1, "binding": 1}
+
     async def test_bindings_of_a_gang_share_a_bounded_pool(self, fake: FakeApi, ns: World) -> None:
         few = api_at(fake.url, connection_pool_maxsize=4)
         pods: list[PodRef] = [await ns.make_pod(f"p{number}") for number in range(40)]
