@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
+from loadtests.ledger import Ledger
 from loadtests.scenario import Scenario, Task, part
 from loadtests.testbed import Testbed
-from loadtests.witness import Witness
 from tests.real.workloads import Object
 
 WRITERS: Final = 32
@@ -31,7 +32,7 @@ class Driver:
         bed: Testbed,
         scenario: Scenario,
         tasks: list[Task],
-        witness: Witness,
+        witness: Ledger,
         *,
         share: float,
         limit_seconds: float,
@@ -78,17 +79,14 @@ class Driver:
         """Gangs come at their time, run for their time once whole, and are deleted then."""
         began = time.monotonic()
         runs = {task.name: task.run_seconds for task in self.tasks}
-        coming = sorted(self.tasks, key=lambda task: task.arrival_seconds)
+        coming = deque(sorted(self.tasks, key=lambda task: task.arrival_seconds))
         ending: list[tuple[float, str]] = []
         seen = ended = 0
         with _Writers(self.bed) as writers:
-            while ended < len(self.tasks):
+            while True:
                 now = time.monotonic()
-                if now >= self.until:
-                    return False
-                due = [task for task in coming if began + task.arrival_seconds <= now]
-                coming = coming[len(due) :]
-                writers.create(self._groups(due), self._interleaved(due))
+                due = _due(coming, now - began)
+                writers.create(self._groups(due), interleaved([self.bed.pods(task) for task in due]))
                 for moment, name in self.witness.whole[seen:]:
                     heapq.heappush(ending, (moment + runs[name], name))
                     seen += 1
@@ -96,15 +94,13 @@ class Driver:
                     writers.end(heapq.heappop(ending)[1])
                     ended += 1
                 self._told("gangs over", ended, len(self.tasks))
+                if ended == len(self.tasks) or now >= self.until:
+                    break
                 moments = [began + coming[0].arrival_seconds] if coming else []
                 moments += [ending[0][0]] if ending else []
-                self.witness.wait(
-                    partial(self._more_than, seen),
-                    min([*moments, self.until]),
-                    tick=_nothing,
-                )
+                self.witness.wait(partial(self._more_than, seen), min([*moments, self.until]), tick=_nothing)
             writers.wait()
-        return self._wait(self._all_gone, "gangs over", lambda: (ended, ended))
+        return self._wait(self._all_gone, "gangs over", lambda: (ended, len(self.tasks)))
 
     # -- creating
 
@@ -117,12 +113,6 @@ class Driver:
 
     def _in_order(self, tasks: list[Task]) -> list[Object]:
         return [pod for task in tasks for pod in self.bed.pods(task)]
-
-    def _interleaved(self, tasks: list[Task]) -> list[Object]:
-        """The first member of each, then the second of each: the order in which half gangs are likeliest."""
-        columns = [self.bed.pods(task) for task in tasks]
-        longest = max(map(len, columns), default=0)
-        return [column[row] for row in range(longest) for column in columns if row < len(column)]
 
     # -- waiting
 
@@ -149,6 +139,20 @@ class Driver:
 
     def _all_gone(self) -> bool:
         return self.witness.gone == self.total
+
+
+def _due(coming: deque[Task], seconds: float) -> list[Task]:
+    """Take those that have arrived by then."""
+    due = []
+    while coming and coming[0].arrival_seconds <= seconds:
+        due.append(coming.popleft())
+    return due
+
+
+def interleaved(columns: Sequence[Sequence[Object]]) -> list[Object]:
+    """The first member of each, then the second of each: the order in which half gangs are likeliest."""
+    longest = max(map(len, columns), default=0)
+    return [column[row] for row in range(longest) for column in columns if row < len(column)]
 
 
 class _Writers:

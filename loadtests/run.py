@@ -41,8 +41,12 @@ def main() -> None:
     except InputError as error:
         print(f"loadtests: {error}", file=sys.stderr)
         sys.exit(2)
-    with stopped_by_sigterm(), progress() as shown:
-        failed = run_all(todo, folder, shown)
+    try:
+        with stopped_by_sigterm(), progress() as shown:
+            failed = run_all(todo, folder, shown)
+    except KeyboardInterrupt:
+        print(f"loadtests: interrupted; records so far: {folder}", file=sys.stderr)
+        sys.exit(130)
     print(tables(folder, {job.scenario_name: job.scenario.measure for job in todo}))
     print(f"records: {folder}", file=sys.stderr)
     sys.exit(1 if failed else 0)

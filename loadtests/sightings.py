@@ -7,6 +7,7 @@ would be told of the scheduler. Decides nothing: it says `created`, `bound` and 
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -97,5 +98,8 @@ def _hand_over(found: list[Sighting], out: Connection) -> None:
         time.sleep(BATCH_SECONDS)
         count = len(found)
         if count:
-            out.send(found[:count])
+            try:
+                out.send(found[:count])
+            except OSError:  # nobody listens any more
+                os._exit(1)
             del found[:count]
