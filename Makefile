@@ -50,9 +50,8 @@ controlplane: $(STAMP)  ## build etcd, kube-apiserver, kube-scheduler and kwok i
 real: controlplane  ## tests on a real kube-apiserver and kube-scheduler
 	$(BIN)/python -m pytest -m real
 
-bench: controlplane  ## figures on this machine: in process, and on the real scheduler
+bench: $(STAMP)  ## figures on this machine: planner, verbs and watch events in one process
 	$(BIN)/python -m loadtests.inprocess
-	$(BIN)/python -m loadtests.wake
 
 locust: $(LOADED)  ## load on the HTTP verbs alone: locust against a snapshot of 15,000 nodes
 	$(BIN)/python -m loadtests.verbs

@@ -5,7 +5,7 @@ Starts `loadtests.big_api` and `muster serve` as processes, and reports seconds 
 events applied per second, and how long the event loop was held up while nodes and pods kept changing. Judges
 nothing, and never talks to a real cluster.
 
-    python -m loadtests.coldstart [--nodes 15000] [--pods 150000] [--json FILE]
+    python -m loadtests.coldstart [--nodes 15000] [--pods 150000] [--out DIR]
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ from typing import Any, Final
 
 import yaml
 
+from loadtests import record
+from loadtests.record import Record
+
 READY_SECONDS: Final = 120.0
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 _STALL: Final = re.compile(r'muster_loop_stall_seconds_bucket\{clock="(\w+)",le="([^"]+)"\} (\S+)')
@@ -43,14 +46,16 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=100_000, help="pod changes in the burst")
     parser.add_argument("--churn", type=int, default=200, help="node, and as many pod, changes per second")
     parser.add_argument("--seconds", type=int, default=30, help="of churn")
-    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    parser.add_argument("--out", type=Path, help="folder for records")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, _big_api(Path(folder), args.nodes, args.pods) as api:
         found = measure(Path(folder), api, args)
     for name, value in found.items():
         print(f"{name:<44}{value:>12}")
-    if args.json:
-        args.json.write_text(json.dumps(found, indent=2) + "\n")
+    if args.out:
+        record.append(
+            args.out, Record(scenario="coldstart", contender="muster", nodes=args.nodes, run=1, figures=found)
+        )
 
 
 def measure(folder: Path, api: Api, args: argparse.Namespace) -> dict[str, Any]:
@@ -60,10 +65,9 @@ def measure(folder: Path, api: Api, args: argparse.Namespace) -> dict[str, Any]:
     with _muster(folder) as muster:
         wait(muster.ready, "ready")
         found = {
-            "nodes": args.nodes,
             "pods": args.pods,
-            "cold_start_s": round(time.monotonic() - began, 1),
-            "cold_start_cpu_s": round(muster.cpu_seconds(), 1),
+            "cold_start_seconds": round(time.monotonic() - began, 1),
+            "cold_start_cpu_seconds": round(muster.cpu_seconds(), 1),
             "cold_start_peak_rss_mb": muster.peak_mb(),
         }
         wait(muster.at_rest, "at rest")
@@ -77,7 +81,7 @@ def burst(muster: Muster, api: Api, args: argparse.Namespace) -> dict[str, Any]:
     sent = api.post(f"/control/burst?events={args.events}")["sent"]
     wait(lambda: muster.metric("muster_pods") > args.pods, "all applied")
     seconds, cpu = time.monotonic() - began, muster.cpu_seconds() - cpu
-    return {"events_per_s": round(sent / seconds), "events_per_cpu_s": round(sent / cpu)}
+    return {"events_per_second": round(sent / seconds), "events_per_cpu_second": round(sent / cpu)}
 
 
 def churn(muster: Muster, api: Api, args: argparse.Namespace) -> dict[str, Any]:

@@ -6,7 +6,7 @@ server; calls both in turn, with the offer in another order at every call, as ku
 per verb wall time (p50, p99), the p50 as a ratio to both echoes of the same body (`ECHO` sends all of it
 back, `SHORT` a short answer), and the server's CPU time per call. Judges nothing.
 
-    python -m loadtests.verbs_http [--nodes 5000 15000] [--calls 300]
+    python -m loadtests.verbs_http [--nodes 1000 5000 15000] [--calls 300] [--runs 1] [--out DIR]
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from loadtests.inprocess import Json, group, node, pod
+from loadtests import record
+from loadtests.objects import NAMESPACE, Json, group, node, node_name, pod
+from loadtests.record import Record
 
 HOST = "127.0.0.1"
 START_SECONDS = 60.0
@@ -86,9 +88,7 @@ def cluster(nodes: int) -> Json:
     """N nodes of 8 GPUs; gang `seated` gets its seats, `late` lacks one member; 500 more bind one by one."""
     gangs = [group("seated", MEMBERS), group("late", MEMBERS + 1)]
     members = [
-        pod(f"{gang}-{i}", gpus=MEMBERS, gang=gang, gated=False)
-        for gang in ("seated", "late")
-        for i in range(MEMBERS)
+        pod(f"{gang}-{i}", gpus=MEMBERS, gang=gang) for gang in ("seated", "late") for i in range(MEMBERS)
     ]
     bound = [group(f"bound-{i}", 1) for i in range(BOUND // MEMBERS + 1)] + [
         _bound_pod(i) for i in range(BOUND)
@@ -103,7 +103,7 @@ def cluster(nodes: int) -> Json:
 
 def _bound_pod(index: int) -> Json:
     """Members that may be bound one by one: their gangs' minimum is 1."""
-    return pod(f"bound-{index}", gpus=1, gang=f"bound-{index // MEMBERS}", gated=False)
+    return pod(f"bound-{index}", gpus=1, gang=f"bound-{index // MEMBERS}")
 
 
 @contextlib.contextmanager
@@ -173,42 +173,45 @@ class Bodies:
 
 
 class Table:
-    """kubectl-like."""
+    """kubectl-like. `figures` keeps what was shown under a key."""
 
     def __init__(self) -> None:
+        self.figures: dict[str, float] = {}
         print(f"{'CALL':<44}{'P50':>10}{'P99':>10}{'÷ECHO':>8}{'÷SHORT':>8}{'CPU/CALL':>10}")
 
-    def row(self, what: str, figures: Figures, *beside: Figures) -> None:
+    def row(self, what: str, figures: Figures, *beside: Figures, key: str = "") -> None:
         """One verb, and its ratios to what ran beside it."""
         mid, high = np.percentile(figures.wall, [50, 99]) * 1e3
+        if key:
+            self.figures |= {
+                f"{key}_p50_ms": float(mid),
+                f"{key}_p99_ms": float(high),
+                f"{key}_cpu_ms": figures.cpu * 1e3,
+            }
         ratios = "".join(f"{figures.p50 / other.p50:>8.2f}" for other in beside) or f"{'':>16}"
         print(f"{what:<44}{mid:>7.3f} ms{high:>7.3f} ms{ratios}{figures.cpu * 1e3:>7.3f} ms", flush=True)
 
 
 def measure(table: Table, nodes: int, calls: int) -> None:
     """All verbs at one size."""
-    names = [f"node-{i:05d}" for i in range(nodes)]
+    names = [node_name(i) for i in range(nodes)]
     with servers(nodes) as (muster, echo):
-        member = pod("seated-0", gpus=MEMBERS, gang="seated", gated=False)
+        member = pod("seated-0", gpus=MEMBERS, gang="seated")
         seat: list[str] = orjson.loads(muster.post(*Bodies(member, names).to("/filter")(0)))["NodeNames"]
-        cases = {
-            f"filter, planned member, {nodes:,} names": (member, names),
-            "filter, planned member, its seat alone": (member, seat),
-            f"filter, waiting refusal, {nodes:,} names": (
-                pod("late-0", gpus=MEMBERS, gang="late", gated=False),
-                names,
-            ),
-            f"filter, CPU pod, {nodes:,} names": (pod("cpu", gpus=0), names),
-        }
-        for what, (asked, offered) in cases.items():
+        late, idle = pod("late-0", gpus=MEMBERS, gang="late"), pod("cpu", gpus=0)
+        for key, what, asked, offered in (
+            ("filter_planned", f"filter, planned member, {nodes:,} names", member, names),
+            ("filter_seat_alone", "filter, planned member, its seat alone", member, seat),
+            ("filter_refusal", f"filter, waiting refusal, {nodes:,} names", late, names),
+            ("filter_cpu_pod", f"filter, CPU pod, {nodes:,} names", idle, names),
+        ):
             bodies = Bodies(asked, offered)
             verb, whole, short = in_turn(
                 calls, (muster, bodies.to("/filter")), (echo, bodies.to("/echo")), (echo, bodies.to("/short"))
             )
-            table.row(what, verb, whole, short)
-            if what.startswith("filter, planned"):
-                table.row("  echo of it", whole)
-                table.row("  short answer to it", short)
+            table.row(what, verb, whole, short, key=key)
+            table.row("  echo of it", whole, key=f"{key}_echo")
+            table.row("  short answer to it", short, key=f"{key}_short")
         _ordinary(table, muster, Bodies(pod("single", gpus=1), names), nodes, calls)
         _bound(table, muster, names, min(calls, BOUND))
 
@@ -224,7 +227,7 @@ def _ordinary(table: Table, muster: Connection, bodies: Bodies, nodes: int, call
     )
     table.row(f"filter, ordinary GPU pod, {nodes:,} names", filters)
     table.row(f"prioritize, ordinary GPU pod, {nodes:,} names", scores)
-    table.row("  both", _sum(filters, scores))
+    table.row("  both", _sum(filters, scores), key="ordinary")
 
 
 def _sum(one: Figures, other: Figures) -> Figures:
@@ -238,7 +241,7 @@ def _bound(table: Table, muster: Connection, names: list[str], calls: int) -> No
 
     def bind(number: int) -> tuple[str, bytes]:
         uid = members[number]["metadata"]["uid"]
-        args = {"PodName": uid, "PodNamespace": "bench", "PodUID": uid, "Node": seats[number][0]}
+        args = {"PodName": uid, "PodNamespace": NAMESPACE, "PodUID": uid, "Node": seats[number][0]}
         return "/bind", orjson.dumps(args)
 
     def filter_(number: int) -> tuple[str, bytes]:
@@ -247,10 +250,7 @@ def _bound(table: Table, muster: Connection, names: list[str], calls: int) -> No
     filters, binds = in_turn(calls, (muster, filter_), (muster, bind))
     table.row("filter, member on its seat, 1 name", filters)
     table.row("bind, member on its seat", binds)
-    table.row(
-        "  both",
-        Figures([a + b for a, b in zip(*(filters.wall, binds.wall), strict=True)], filters.cpu + binds.cpu),
-    )
+    table.row("  both", _sum(filters, binds), key="member")
 
 
 def main() -> None:
@@ -258,10 +258,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The verbs over HTTP, against an echo on the same server.")
     parser.add_argument("--nodes", type=int, nargs="+", default=[1000, 5000, 15000])
     parser.add_argument("--calls", type=int, default=300)
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="folder for records")
     args = parser.parse_args()
-    table = Table()
-    for nodes in args.nodes:
-        measure(table, nodes, args.calls)
+    for run in range(1, args.runs + 1):
+        for nodes in args.nodes:
+            table = Table()
+            measure(table, nodes, args.calls)
+            if args.out:
+                found = Record(
+                    scenario="verbs-http", contender="muster", nodes=nodes, run=run, figures=table.figures
+                )
+                record.append(args.out, found)
 
 
 if __name__ == "__main__":
