@@ -28,7 +28,7 @@ class Steady:
     """
 
     def __init__(self, work: Callable[[int], object], rate: float) -> None:
-        self.done = 0
+        self._done: list[int] = []
         self._work, self._rate = work, rate
         self._numbers = itertools.count()
         self._stop = threading.Event()
@@ -43,7 +43,7 @@ class Steady:
         """Calls per second, after `stop`. Raises what a call has raised."""
         if self.failed:
             raise self.failed
-        return self.done / (self._ended - self._began)
+        return len(self._done) / (self._ended - self._began)
 
     def start(self) -> None:
         """Begin."""
@@ -53,10 +53,10 @@ class Steady:
 
     def stop(self) -> None:
         """End; no call runs any more."""
-        self._ended = time.monotonic()
         self._stop.set()
         for thread in self._threads:
             thread.join()
+        self._ended = time.monotonic()
 
     def _run(self) -> None:
         try:
@@ -64,7 +64,7 @@ class Steady:
                 if self._stop.wait(max(0.0, self._began + number / self._rate - time.monotonic())):
                     return
                 self._work(number)
-                self.done += 1
+                self._done.append(number)  # one step, whatever the other threads do
         except Exception as error:  # told by `achieved`
             self.failed = error
 

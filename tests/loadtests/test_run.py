@@ -88,9 +88,8 @@ def test_a_steady_rate_is_kept_and_an_error_is_told() -> None:
     steady.start()
     wait_for(lambda: len(numbers) >= 50, seconds=30, what="fifty calls")
     steady.stop()
-    assert sorted(numbers) == list(range(len(numbers)))
-    assert steady.done == len(numbers)
-    assert steady.achieved <= 600  # never ahead of its rate
+    assert len(set(numbers)) == len(numbers), "no call is made twice"
+    assert 0 < steady.achieved <= 600, "never ahead of its rate"
 
     failing = Steady(lambda number: 1 // 0, rate=500)
     failing.start()
