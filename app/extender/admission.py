@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any
 
 from app.domain.ids import PodUid
@@ -38,7 +39,7 @@ class Admission:
         timing: Timing,
         clock: Callable[[], float],
         spawn: Spawn,
-        parallel: int = 32,
+        parallel: int = 16,
     ) -> None:
         self._inventory = inventory
         self._admitter = admitter
@@ -50,7 +51,8 @@ class Admission:
         self._due: dict[PodUid, float] = {}
         self._refused: dict[PodUid, float] = {}
         self._nominations: dict[PodUid, int] = {}
-        self._busy: set[PodUid] = set()
+        self._opening: set[PodUid] = set()
+        self._lifting: set[PodUid] = set()
         self._clearing: set[PodUid] = set()
         self._releases: dict[PodUid, float] = {}
         self.stuck: set[PodUid] = set()
@@ -66,15 +68,25 @@ class Admission:
             if pod is None:
                 continue
             if pod.gated:
-                self._spawn(self._open(pod))
+                self._line_up(pod)
             else:
                 refused = self._refused.get(pod.uid, now)
                 self._due[pod.uid] = refused + self._timing.wake_seconds
 
+    def _line_up(self, pod: Pod) -> None:
+        """Once: when its turn comes, the seat that counts is the one it has then."""
+        if pod.uid not in self._opening:
+            self._opening.add(pod.uid)
+            self._spawn(self._open(pod))
+
     def release_gate(self, pod: Pod) -> None:
         """Lift the gate of a pod that needs no seat; tried again until it is off or the pod is gone."""
         self._releases[pod.uid] = self._clock() + RELEASE_AGAIN_SECONDS
-        self._spawn(self._lift(pod, seated=False))
+        self._spawn(self._in_turn(partial(self._lift, pod, seated=False)))
+
+    def opening(self, uid: PodUid) -> bool:
+        """Whether the pod waits for us: its nomination or its gate has not had its turn yet."""
+        return uid in self._opening
 
     def answered(self, uid: PodUid) -> None:
         """The filter verb has answered with the seat: nothing to wake."""
@@ -138,7 +150,7 @@ class Admission:
             if self._nominations.get(uid, 0) >= MOST_NOMINATIONS:
                 self.stuck.add(uid)
                 continue
-            self._spawn(self._nominate(pod))
+            self._spawn(self._in_turn(partial(self._nominate, pod)))
 
     def _release_again(self, now: float) -> None:
         for uid in [uid for uid, due in self._releases.items() if due <= now]:
@@ -150,19 +162,28 @@ class Admission:
     # -- what is written
 
     async def _open(self, pod: Pod) -> None:
-        if len(self._inventory.names) >= self._timing.nominate_from_nodes:
-            await self._nominate(pod)
-        await self._lift(pod, seated=True)
+        """Both writes in one turn, in the order of the plans: the first gang is being bound while the last
+        one still waits for its turn. Fewer turns than connections leave some for the bindings."""
+        try:
+            async with self._slots:
+                if len(self._inventory.names) >= self._timing.nominate_from_nodes:
+                    await self._nominate(pod)
+                await self._lift(pod, seated=True)
+        finally:
+            self._opening.discard(pod.uid)
+
+    async def _in_turn(self, write: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        async with self._slots:
+            await write()
 
     async def _nominate(self, pod: Pod) -> None:
-        async with self._slots:
-            booking = self._inventory.book.get(pod.uid)
-            if booking is None or booking.phase >= Phase.HELD or not self._leadership.active:
-                return
-            booking.nominated = True
-            self._nominations[pod.uid] = self._nominations.get(pod.uid, 0) + 1
-            node = booking.node
-            outcome = await self._admitter.nominate(ref(pod), node)
+        booking = self._inventory.book.get(pod.uid)
+        if booking is None or booking.phase >= Phase.HELD or not self._leadership.active:
+            return
+        booking.nominated = True
+        self._nominations[pod.uid] = self._nominations.get(pod.uid, 0) + 1
+        node = booking.node
+        outcome = await self._admitter.nominate(ref(pod), node)
         now = self._inventory.book.get(pod.uid)
         if not outcome.ok and now is not None:
             now.nominated = False
@@ -178,20 +199,17 @@ class Admission:
         await self._admitter.nominate(ref(pod), booking.node if booking is not None else None)
 
     async def _lift(self, pod: Pod, *, seated: bool) -> None:
-        if pod.uid in self._busy:
+        current = self._inventory.pods.get(pod.uid)
+        if current is None or not current.gated or not self._leadership.active or pod.uid in self._lifting:
             return
-        self._busy.add(pod.uid)
+        if seated and self._inventory.book.get(pod.uid) is None:
+            return
+        self._lifting.add(pod.uid)
         try:
-            async with self._slots:
-                current = self._inventory.pods.get(pod.uid)
-                if current is None or not current.gated or not self._leadership.active:
-                    return
-                if seated and self._inventory.book.get(pod.uid) is None:
-                    return
-                single = pod.single and pod.wants_devices
-                outcome = await self._admitter.lift_gate(ref(pod), single=single)
+            single = pod.single and pod.wants_devices
+            outcome = await self._admitter.lift_gate(ref(pod), single=single)
         finally:
-            self._busy.discard(pod.uid)
+            self._lifting.discard(pod.uid)
         if seated and not outcome.ok and not outcome.gone:
             self.stuck.add(pod.uid)
 

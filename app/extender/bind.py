@@ -143,7 +143,7 @@ class Bind:
         booking.phase = Phase.HELD
         held = self.barrier.enter(pod.uid, gang, now=self._clock())
         self._last_move[gang] = held.arrived
-        self._roster.progressed(gang)
+        self._roster.progressed(booking)
         self._open(gang)
         if hung_up is None:
             return await held.answer
@@ -231,7 +231,7 @@ class Bind:
                 self._inventory.release(held.uid)
             else:
                 booking.phase = Phase.RESERVED
-                self._roster.progressed(held.gang)
+                self._roster.progressed(booking)
         if not held.answer.done():
             held.answer.set_result(outcome.error)
 

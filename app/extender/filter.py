@@ -88,8 +88,7 @@ class Filter:
         if booking.phase < Phase.HELD:
             booking.phase = Phase.ANSWERED
         self._admission.answered(booking.uid)
-        if booking.gang is not None:
-            self._roster.progressed(booking.gang)
+        self._roster.progressed(booking)
         return FilterAnswer(left=Offer([booking.node]))
 
     def _miss(self, pod: Pod, booking: Booking, offer: Offer) -> FilterAnswer:

@@ -18,6 +18,7 @@ from app.extender.standing import Standing
 from app.extender.timing import Timing
 from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory
+from app.inventory.reservations import Booking
 
 
 class Roster:
@@ -30,6 +31,7 @@ class Roster:
         self._standing: dict[GangKey, Standing] = {}
         self._unsorted: dict[GangKey, None] = {}
         self._paused: set[GangKey] = set()
+        self._moves: dict[int, float] = {}
         self.backlog = Backlog()
         self.lacking: set[GangKey] = set()
         self.dirty = True
@@ -130,10 +132,17 @@ class Roster:
         """Whether a gang lacks seats and has been given none."""
         return key in self.lacking and not self._inventory.book.count(key)
 
-    def progressed(self, key: GangKey) -> None:
-        """A member of the gang moved on: its plan does not lapse yet."""
-        standing = self.standing(key)
-        standing.progress_at, standing.misses = self._clock(), 0
+    def progressed(self, booking: Booking) -> None:
+        """A member moved on: the plan of its gang does not lapse yet."""
+        self._moves[booking.plan] = self._clock()
+        if booking.gang is not None:
+            standing = self.standing(booking.gang)
+            standing.progress_at, standing.misses = self._clock(), 0
+
+    def moves(self) -> list[tuple[int, float]]:
+        """(plan, when it last moved on) of the plans that did since the last time, oldest plan first."""
+        moves, self._moves = self._moves, {}
+        return sorted(moves.items())
 
     def succeeded(self, key: GangKey) -> None:
         """The gang reached its minimum: earlier failures are forgotten."""

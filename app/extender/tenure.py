@@ -7,6 +7,7 @@ for the replacement of a member that went.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 import msgspec
@@ -21,6 +22,9 @@ from app.extender.roster import Roster
 from app.extender.timing import Timing
 from app.inventory.inventory import Inventory, Touched
 from app.inventory.reservations import VACANT, Booking, Phase
+
+LOOK_SECONDS = 1.0
+"""How often plans are looked at for being idle: that takes tens of seconds, and there may be thousands."""
 
 MOST_MISSES = 8
 """Full offers in a row without a node for a seated member, before its gang's plan is given up."""
@@ -43,6 +47,7 @@ class Tenure:
         self._admission = admission
         self._timing = timing
         self._clock = clock
+        self._next_look = 0.0
         self.dropped: Callable[[list[PodUid], Refusal], None] = lambda uids, refusal: None
 
     # -- what changed
@@ -150,17 +155,29 @@ class Tenure:
 
     def tick(self) -> None:
         """Let plans lapse that nobody uses, or that cannot be admitted."""
-        now = self._clock()
-        for key in self._inventory.book.gangs():
-            bookings = self._inventory.book.of(key)
-            idle = now - self._roster.standing(key).progress_at
-            if self._may_lapse(key, bookings) and idle > self._patience(bookings):
-                self.give_up(key, self._lapsed(key), penalty=True)
+        if self._clock() >= self._next_look:
+            self._next_look = self._clock() + LOOK_SECONDS
+            self._lapse_idle()
         for uid in self._admission.stuck:
             booking = self._inventory.book.get(uid)
             if booking is not None and booking.gang is not None:
                 self.give_up(booking.gang, self._lapsed(booking.gang), penalty=True)
         self._admission.stuck.clear()
+
+    def _lapse_idle(self) -> None:
+        """Plans are admitted, and asked about by kube-scheduler, in the order in which they were made: a gang
+        is idle only when those before it are through, or idle too, and nothing of it waits for us."""
+        now, moved, moves = self._clock(), 0.0, deque(self._roster.moves())
+        for key in self._inventory.book.gangs():
+            bookings = self._inventory.book.of(key)
+            standing = self._roster.standing(key)
+            while moves and moves[0][0] <= bookings[0].plan:
+                moved = max(moved, moves.popleft()[1])
+            if any(self._admission.opening(booking.uid) for booking in bookings):
+                standing.progress_at = now
+            standing.progress_at = moved = max(moved, standing.progress_at)
+            if now - moved > self._patience(bookings) and self._may_lapse(key, bookings):
+                self.give_up(key, self._lapsed(key), penalty=True)
 
     def _may_lapse(self, key: GangKey, bookings: list[Booking]) -> bool:
         """Not while members are held or being bound (the barrier has deadlines of its own), and not what half

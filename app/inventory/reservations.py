@@ -98,7 +98,7 @@ class Book:
         return len(self._by_gang.get(gang, ()))
 
     def gangs(self) -> list[GangKey]:
-        """Gangs that have at least one booking."""
+        """Gangs that have at least one booking, in the order in which they were given the first."""
         return list(self._by_gang)
 
     def rows(self) -> list[int]:
