@@ -234,7 +234,13 @@ class Watch:
 
     def __iter__(self) -> Iterator[Object]:
         for line in self.lines():
-            yield json.loads(line)
+            try:
+                event = json.loads(line)
+            except ValueError:
+                if self._closed:  # cut off in the middle
+                    return
+                raise
+            yield event
 
     def lines(self) -> Iterator[bytes]:
         """The events undecoded, for those who need few of their fields and many events."""
@@ -252,8 +258,9 @@ class Watch:
     def close(self) -> None:
         self._closed = True
         with contextlib.suppress(OSError):
-            # Wakes a reader in another thread; close() alone does not.
-            self._socket.shutdown(socket.SHUT_RDWR)
+            # Wakes a reader in another thread; close() alone does not. Not SSLSocket.shutdown: that drops
+            # TLS, and the reader would be handed what is still on its way as it is, encrypted.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         if not self._reading:  # else the reading thread closes it, once it has seen the end
             self._connection.close()
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.real.lab import GATE, Lab, gates
-from tests.real.workloads import GROUP_LABEL, job, template
+from tests.real.workloads import GROUP_LABEL, Object, job, template
 
 pytestmark = pytest.mark.real
 
@@ -61,7 +61,10 @@ class Bindings:
         self.lifted_before_first = 0
         self._gang = gang
         self._lifted: set[str] = set()
-        self._watch = cluster.watch(f"/api/v1/namespaces/{namespace}/pods")
+        self._cluster = cluster
+        self._pods = f"/api/v1/namespaces/{namespace}/pods"
+        self._watch = cluster.watch(self._pods)
+        self._over = False
         self._thread = threading.Thread(target=self._follow, daemon=True)
 
     def __enter__(self) -> Self:
@@ -71,8 +74,13 @@ class Bindings:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
     ) -> None:
-        self._watch.close()
-        self._thread.join(timeout=10)
+        self._over = True
+        for _ in range(100):
+            self._watch.close()  # or the one that has just taken its place
+            self._thread.join(timeout=0.1)
+            if not self._thread.is_alive():
+                return
+        raise AssertionError("the watch does not end")
 
     def all(self, count: int) -> bool:
         assert self._thread.is_alive(), "the watch has ended"
@@ -80,13 +88,20 @@ class Bindings:
         return True
 
     def _follow(self) -> None:
-        for event in self._watch:
-            pod = event["object"]
-            name = pod["metadata"]["name"]
-            if pod["metadata"].get("labels", {}).get(GROUP_LABEL) != self._gang:
-                continue
-            if GATE not in gates(pod):
-                self._lifted.add(name)
-            if pod["spec"].get("nodeName") and name not in self.bound:
-                self.lifted_before_first = self.lifted_before_first or len(self._lifted)
-                self.bound[name] = time.monotonic()
+        version = ""
+        while not self._over:
+            for event in self._watch:
+                version = event["object"]["metadata"]["resourceVersion"]
+                self._see(event["object"])
+            if not self._over:  # the server ends a watch that is read too slowly: go on from there
+                self._watch = self._cluster.watch(f"{self._pods}?resourceVersion={version}")
+
+    def _see(self, pod: Object) -> None:
+        name = pod["metadata"]["name"]
+        if pod["metadata"].get("labels", {}).get(GROUP_LABEL) != self._gang:
+            return
+        if GATE not in gates(pod):
+            self._lifted.add(name)
+        if pod["spec"].get("nodeName") and name not in self.bound:
+            self.lifted_before_first = self.lifted_before_first or len(self._lifted)
+            self.bound[name] = time.monotonic()
