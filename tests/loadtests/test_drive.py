@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from loadtests.accounting import wake_figures
-from loadtests.drive import Driver, Told, interleaved
-from loadtests.ledger import Ledger
-from loadtests.scenario import Arrivals, Backlog, Batch, Runs, Scenario, Task
-from loadtests.sightings import What
-from loadtests.testbed import Testbed
+from loadtests.runner.accounting import wake_figures
+from loadtests.runner.drive import Driver, Told, interleaved
+from loadtests.runner.ledger import Ledger
+from loadtests.runner.scenario import Arrivals, Backlog, Batch, Runs, Scenario, Task
+from loadtests.runner.sightings import What
+from loadtests.runner.testbed import Testbed
 
 Object = dict[str, Any]
 
