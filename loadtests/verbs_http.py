@@ -69,6 +69,10 @@ class Connection:
             have += len(parts[-1])
         return b"".join(parts)
 
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
     def cpu_seconds(self) -> float:
         """What the server's main thread has run so far; it has no other that works."""
         return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[0]) / 1e9
@@ -120,7 +124,7 @@ def servers(nodes: int) -> Iterator[tuple[Connection, Connection]]:
             words = [*flags, "--port", str(port)]
             process = stack.enter_context(module(module_name, *words, folder=folder))
             process.wait_ready(lambda: _listens(port), seconds=START_SECONDS)
-            return Connection(process, port)
+            return stack.enter_context(contextlib.closing(Connection(process, port)))
 
         muster = connected("app", "serve", "--snapshot", str(folder / "cluster.json"), "--host", HOST)
         yield muster, connected("loadtests.material.echo")
