@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from app.domain.errors import InputError
 from loadtests.runner.accounting import sharing_figures
+from loadtests.runner.ideal import simulated
+from loadtests.runner.jobs import Wanted, jobs
 from loadtests.simulation import Run, courses, last_end, main, simulate
 from loadtests.workload import GangSpec, Workload, contended, deadlock
 
@@ -84,6 +89,18 @@ def test_simulated_gangs_are_judged_as_real_ones_are() -> None:
     assert figures["wait_p50_seconds"] == 9
     assert judged(work, {}, until=25)["gpu_time_ratio"] == 0.0
     assert last_end({}) == 0.0
+
+
+def test_the_record_of_a_simulation_is_that_of_its_scenario_seed_and_contender(tmp_path: Path) -> None:
+    impatient = tmp_path / "impatient.yaml"
+    impatient.write_text('about: x\nsimulated: true\nmuster_settings: {starvation_seconds: "1"}')
+    names = ("simulation", str(impatient))
+    usual, other = map(simulated, jobs(Wanted(scenarios=("contended",), contenders=names, seed=2)))
+    assert (usual.scenario, usual.contender, usual.nodes, usual.seed) == ("contended", "simulation", 32, 2)
+    assert usual.gang_seconds != other.gang_seconds
+    assert usual.figures["wait_longest_seconds"] == max(usual.gang_seconds)
+    with pytest.raises(InputError, match="only `arrivals`"):
+        simulated(jobs(Wanted(scenarios=("singles",), contenders=("simulation",)))[0])
 
 
 @pytest.mark.parametrize("work", [contended(1), contended(2), deadlock(1), deadlock(1, nodes=16)])
