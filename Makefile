@@ -56,20 +56,11 @@ bench: $(STAMP)  ## figures on this machine: planner, verbs and watch events in 
 locust: $(LOADED)  ## load on the HTTP verbs alone: locust against a snapshot of 15,000 nodes
 	$(BIN)/python -m loadtests.verbs
 
-load: $(LOADED) controlplane  ## load tests, the short set: under 10 minutes
-	$(call loadtest,short)
+load: $(LOADED) controlplane  ## load tests, the short set, and the report: under 10 minutes
+	$(BIN)/python -m loadtests short
 
-load-full: $(LOADED) controlplane  ## load tests, all of them, each 5 times: hours
-	$(call loadtest,full)
-
-# The report comes also when a run has failed; the exit code is the runs' then.
-define loadtest
-@folder=loadtests/results/$$(date -u +%Y-%m-%dT%H-%M-%SZ); \
-$(BIN)/python -m loadtests.run --set $(1) --out $$folder; code=$$?; \
-if [ -f $$folder/records.jsonl ]; then \
-  $(BIN)/python -m loadtests.report $$folder || exit; \
-fi; exit $$code
-endef
+load-full: $(LOADED) controlplane  ## load tests, all of them, each 5 times, and the report: hours
+	$(BIN)/python -m loadtests full
 
 format: $(STAMP)  ## rewrite the code's layout
 	$(BIN)/ruff format app tests loadtests

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make bench`, first part: planner, verbs and watch events in this process, without a cluster.
+"""`make bench`: planner, verbs and watch events in this process, without a cluster.
 
 Figures are CPU time of this process, so that neighbours on the machine do not count. Judges nothing: that is
 `thresholds.yaml`'s and the report's. Sizes are arguments, so that growth can be seen.
@@ -16,9 +16,7 @@ import gc
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 
-import numpy as np
 import orjson
 
 from app.cli.table import table
@@ -31,10 +29,11 @@ from app.extender.service import Service
 from app.inventory.inventory import Inventory
 from app.planner.plan import plan
 from app.simulate.cluster import SnapshotCluster
-from loadtests import record
-from loadtests.bodies import nodes_args
-from loadtests.objects import NAMESPACE, Json, gang, node, node_name, pod
-from loadtests.record import Record
+from loadtests.material.bodies import nodes_args
+from loadtests.material.objects import NAMESPACE, Json, gang, node, node_name, pod
+from loadtests.record import Record, append
+from loadtests.shared.flags import add_nodes, add_out, add_runs
+from loadtests.shared.timing import timing
 
 GANGS_TO_PLAN = ((64, 8), (512, 1))
 """(members, GPUs of each) of the gangs that the planner is timed with."""
@@ -45,13 +44,11 @@ FULL_NODES = 500
 SETTLE_SECONDS = 30.0
 
 Figures = dict[str, float]
-clock = time.process_time
 
 
-def timing(what: str, seconds: list[float]) -> Figures:
-    """Median and 99th percentile, in milliseconds."""
-    mid, high = np.percentile(seconds, [50, 99]) * 1e3
-    return {f"{what}_p50_ms": float(mid), f"{what}_p99_ms": float(high)}
+def clock() -> float:
+    """CPU time of this process in milliseconds."""
+    return time.process_time() * 1e3
 
 
 def events(nodes: int) -> Figures:
@@ -67,7 +64,7 @@ def events(nodes: int) -> Figures:
         began = clock()
         for start in range(0, len(lines), BATCH):
             inventory.apply([Change(value=decode(line)) for line in lines[start : start + BATCH]])  # type: ignore[arg-type]
-        return len(lines) / (clock() - began)
+        return len(lines) / (clock() - began) * 1e3
 
     return {
         "node_events_per_second": rate(node_lines, decoder.node),
@@ -86,14 +83,14 @@ def plans(nodes: int, times: int) -> Figures:
         template = decoder.pod(orjson.dumps(pod("m", gpus=gpus, gang="g"))).template
         members = tuple(Member(uid=PodUid(str(i)), template=template) for i in range(count))
         demand = Demand(gang=GangKey(GangApi.LABEL, NAMESPACE, "g"), members=members, need=count)
-        seconds = []
+        taken = []
         for turn in range(times):
             inventory.apply([Change(value=passing, gone=turn % 2 == 1)])  # the view of before is stale
             began = clock()
             planned = plan(inventory.view(), demand)
-            seconds.append(clock() - began)
+            taken.append(clock() - began)
             assert isinstance(planned, Plan), planned
-        found |= timing(f"plan_{count}x{gpus}", seconds)
+        found |= timing(f"plan_{count}x{gpus}", taken)
     return found
 
 
@@ -119,14 +116,14 @@ async def verbs(nodes: int, times: int) -> Figures:
         "prioritize_ordinary": (service.prioritize, single),
         "filter_cpu": (service.filter, nodes_args(pod("cpu", gpus=0), names)),
     }
-    seconds: dict[str, list[float]] = {what: [] for what in calls}
+    taken: dict[str, list[float]] = {what: [] for what in calls}
     with _settled():
         for _ in range(times):  # in turn: what slows the machine down slows all of them
             for what, (call, body) in calls.items():
                 began = clock()
                 await call(body)
-                seconds[what].append(clock() - began)
-    return {name: value for what in calls for name, value in timing(what, seconds[what]).items()}
+                taken[what].append(clock() - began)
+    return {name: value for what in calls for name, value in timing(what, taken[what]).items()}
 
 
 async def backlog(gangs: int, times: int) -> Figures:
@@ -138,15 +135,15 @@ async def backlog(gangs: int, times: int) -> Figures:
     waiting = [obj for index, size in enumerate(sizes) for obj in gang(f"g{index}", size, gpus=8, gated=True)]
     running = [pod(f"used-{i}", gpus=8, on=node_name(i)) for i in range(FULL_NODES)]
     service = _service([*(node(i) for i in range(FULL_NODES)), *running, *waiting])
-    seconds = []
+    taken = []
     with _settled():
         for turn, gone in enumerate(_changes(service.decoder, running[:times]), start=1):
             began = clock()
             service.observe([Change(value=gone.value, gone=True)])
             await asyncio.wait_for(_seats(service, turn), SETTLE_SECONDS)
-            seconds.append(clock() - began)
+            taken.append(clock() - began)
             service.tick()
-    return timing(f"replan_{gangs}", seconds)
+    return timing(f"replan_{gangs}", taken)
 
 
 async def _seats(service: Service, count: int) -> None:
@@ -183,7 +180,7 @@ def _settled() -> Iterator[None]:
         gc.unfreeze()
 
 
-def measure(*, nodes: list[int], times: int, gangs: int, run: int = 0) -> list[Record]:
+def measure(*, nodes: list[int], times: int, gangs: int, run: int = 1) -> list[Record]:
     """One record per number of nodes, and one of the full cluster on which gangs wait."""
     records = []
     for size in nodes:
@@ -202,13 +199,13 @@ def _record(nodes: int, run: int, figures: Figures) -> Record:
 def main() -> None:
     """Run all, print a table, keep the records if asked to."""
     parser = argparse.ArgumentParser(description="Muster's in-process figures on this machine.")
-    parser.add_argument("--nodes", type=int, nargs="+", default=[1000, 5000, 15000])
+    add_nodes(parser)
     parser.add_argument("--times", type=int, default=100, help="repetitions within a run [100]")
     parser.add_argument("--gangs", type=int, default=2000, help="gangs that wait on the full cluster [2000]")
-    parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="append the records to this folder of results")
+    add_runs(parser)
+    add_out(parser)
     args = parser.parse_args()
-    for run in range(args.runs):
+    for run in range(1, args.runs + 1):
         records = measure(nodes=args.nodes, times=args.times, gangs=args.gangs, run=run)
         rows = [
             (name, f"{one.nodes:,}", f"{value:,.3f}")
@@ -217,8 +214,7 @@ def main() -> None:
         ]
         print(table(["figure", "nodes", "value"], rows), flush=True)
         if args.out:
-            for one in records:
-                record.append(args.out, one)
+            append(args.out, *records)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives the HTTP verbs of one Muster with the mix of `loadtests.bodies`, and nothing else.
+"""Drives the HTTP verbs of one Muster with the mix of `loadtests.material.bodies`, and nothing else.
 
 Every user is a scheduler that waits for one answer before it asks again. Needs a service on the snapshot
-that `loadtests.bodies` writes; `python -m loadtests.verbs` brings both together.
+that `loadtests.material.bodies` writes; `python -m loadtests.verbs` brings both together.
 
     locust -f loadtests/locustfile.py --headless -u 2 -t 20s --host http://127.0.0.1:8888 [--judge]
 
@@ -22,10 +22,10 @@ import orjson
 from locust import FastHttpUser, constant, events
 
 from app.cli.client import Client
-from loadtests.bodies import MEMBER, Call, calls, nodes_args
-from loadtests.objects import node_name
-from loadtests.percentiles import exceeded, figures
-from loadtests.thresholds import load
+from loadtests.material.bodies import MEMBER, Call, calls, nodes_args
+from loadtests.material.objects import node_name
+from loadtests.reporting.limits import exceeded, figures
+from loadtests.reporting.thresholds import load
 
 HEADERS = {"Content-Type": "application/json"}
 SEED = 4

@@ -19,6 +19,8 @@ import msgspec
 
 RECORDS = "records.jsonl"
 """File name inside a folder of results."""
+RESULTS = Path(__file__).parent / "results"
+"""Where folders of results are made when nothing else is said."""
 
 
 def working_commit() -> str:
@@ -83,11 +85,16 @@ class Record(msgspec.Struct, kw_only=True):
     gang_seconds: list[float] = []
 
 
-def append(folder: Path, record: Record) -> None:
-    """Add a record to a folder of results, which is made if need be."""
+def new_folder() -> Path:
+    """A folder of results named after this moment; not made yet."""
+    return RESULTS / datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+
+
+def append(folder: Path, *records: Record) -> None:
+    """Add records to a folder of results, which is made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / RECORDS).open("ab") as file:
-        file.write(msgspec.json.encode(record) + b"\n")
+        file.writelines(msgspec.json.encode(record) + b"\n" for record in records)
 
 
 def read(folder: Path) -> Iterator[Record]:

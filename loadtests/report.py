@@ -16,13 +16,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from app.cli.table import table
 from app.domain.errors import InputError
-from loadtests import tables, thresholds
-from loadtests.page import Plot, page
-from loadtests.results import Results
-from loadtests.tables import Table
-from loadtests.verdicts import Verdict, judge, machine_line, to_write_down
+from loadtests.reporting import tables, thresholds
+from loadtests.reporting.page import Plot, page
+from loadtests.reporting.results import Results
+from loadtests.reporting.verdicts import Verdict, judge, machine_line, to_write_down
 
 PAGE = "report.html"
 
@@ -44,7 +42,7 @@ def _report(args: argparse.Namespace) -> int:
     if args.against:
         shown.append(tables.comparison(results, Results.of(args.against)))
     head = [summary(verdicts), *provenance(results)]
-    print(*head, *map(as_text, shown), sep="\n")
+    print(*head, *map(tables.as_text, shown), sep="\n")
     plots = _plots(results, args.folder)
     (args.folder / PAGE).write_text(page(head=head, tables=shown, plots=plots))
     print(f"\nreport: {args.folder / PAGE}")
@@ -73,16 +71,11 @@ def provenance(results: Results) -> list[str]:
     return lines
 
 
-def as_text(shown: Table) -> str:
-    """A table as kubectl would print it, under its title."""
-    return f"\n{shown.title}\n{table(shown.headers, shown.rows)}"
-
-
 def _plots(results: Results, folder: Path) -> list[Plot]:
     if importlib.util.find_spec("matplotlib") is None:
         print("report: no plots, matplotlib is not installed (`make load` installs it)", file=sys.stderr)
         return []
-    from loadtests.plots import draw  # noqa: PLC0415 - the load tests' environment alone has it
+    from loadtests.reporting.plots import draw  # noqa: PLC0415 - the load tests' environment alone has it
 
     return draw(results, folder)
 

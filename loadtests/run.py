@@ -13,24 +13,23 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
 from app.cli.serving import stopped_by_sigterm
 from app.domain.errors import InputError
-from loadtests.churn import churning
-from loadtests.drive import Driver, Told
-from loadtests.ideal import simulated
-from loadtests.jobs import Job, Set, Wanted, jobs
-from loadtests.progress import Progress, progress
-from loadtests.reading import Reading, figures_of
-from loadtests.record import Record, append
-from loadtests.table import tables
-from loadtests.testbed import NAMESPACE, Testbed
-from loadtests.witness import Witness
-
-RESULTS = Path(__file__).parent / "results"
+from loadtests.record import RECORDS, Record, append, new_folder
+from loadtests.reporting.results import Results
+from loadtests.reporting.tables import as_text, scenarios
+from loadtests.runner.churn import churning
+from loadtests.runner.drive import Driver, Told
+from loadtests.runner.ideal import simulated
+from loadtests.runner.jobs import Job, Set, Wanted, jobs
+from loadtests.runner.progress import Progress, progress
+from loadtests.runner.reading import Reading, figures_of
+from loadtests.runner.testbed import NAMESPACE, Testbed
+from loadtests.runner.witness import Witness
+from loadtests.shared.flags import add_out, positive
 
 
 def main() -> None:
@@ -47,9 +46,16 @@ def main() -> None:
     except KeyboardInterrupt:
         print(f"loadtests: interrupted; records so far: {folder}", file=sys.stderr)
         sys.exit(130)
-    print(tables(folder, {job.scenario_name: job.scenario.measure for job in todo}))
-    print(f"records: {folder}", file=sys.stderr)
+    show(folder, todo)
     sys.exit(1 if failed else 0)
+
+
+def show(folder: Path, todo: list[Job]) -> None:
+    """The report's tables of the scenarios that were run, with the figures that each of them asks for."""
+    if (folder / RECORDS).exists():
+        asked = {job.scenario_name: job.scenario.measure for job in todo}
+        print(*map(as_text, scenarios(Results.of(folder), asked)), sep="\n")
+    print(f"records: {folder}", file=sys.stderr)
 
 
 def run_all(todo: list[Job], folder: Path, shown: Progress) -> int:
@@ -78,8 +84,8 @@ def run_one(job: Job, told: Told) -> Record:
         finished = Driver(
             bed, job.scenario, tasks, witness, share=job.share, limit_seconds=job.limit_seconds, told=told
         ).run()
-        used = Reading.end(bed, witness, began)
         until = time.monotonic()
+        used = Reading.end(bed, witness, began)
         courses = witness.courses()
     figures = figures_of(job.scenario, courses, used, nodes=job.nodes, until=until)
     figures |= {"timed_out": float(not finished), "setup_seconds": bed.setup_seconds, **churned}
@@ -96,10 +102,10 @@ def arguments(words: list[str]) -> tuple[Wanted, Path]:
     parser.add_argument(
         "--contender", nargs="+", default=[], metavar="NAME|FILE", help="these instead of the set's"
     )
-    parser.add_argument("--repeat", type=_positive, metavar="N", help="runs of each contender")
-    parser.add_argument("--nodes", type=_positive, metavar="N", help="size of the cluster")
+    parser.add_argument("--repeat", type=positive, metavar="N", help="runs of each contender")
+    parser.add_argument("--nodes", type=positive, metavar="N", help="size of the cluster")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the first run (1)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for the records")
+    add_out(parser)
     args = parser.parse_args(words)
     wanted = Wanted(
         of_set=args.set,
@@ -109,14 +115,7 @@ def arguments(words: list[str]) -> tuple[Wanted, Path]:
         nodes=args.nodes,
         seed=args.seed,
     )
-    return wanted, args.out or RESULTS / datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
-    return number
+    return wanted, args.out or new_folder()
 
 
 if __name__ == "__main__":

@@ -3,13 +3,7 @@
 
 Written on the planner and the order of the backlog alone: no API, no loop, no rounds. A gang arrives whole,
 is seated the moment its turn comes and it fits, holds its GPUs from then on and gives all of them back when
-its run time is over. Whoever runs the same workload on a real cluster can be measured with the same ruler:
-`measure` takes the (start, end) of each gang that ran whole.
-
-The ruler: GPU time of complete gangs ÷ GPU time available, both inside one window. The window begins with
-the first arrival and ends when the last gang ends, or at `until_seconds` if that is earlier (or if some gang
-never ran). A gang counts from its start, when its last member was bound, to its end; what half a gang holds
-does not count. Available is nodes × GPUs per node × length of the window.
+its run time is over. It is judged as real runs are: as courses, by `accounting.sharing_figures`.
 
     python -m loadtests.simulation --workload contended --seed 1 [--nodes 32] [--starvation-seconds 60]
 """
@@ -22,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
-import numpy as np
 
 from app.cli.table import table
 from app.domain.changes import Change
@@ -37,6 +30,7 @@ from app.extender.claims import claim_of
 from app.extender.starvation import Starvation
 from app.inventory.inventory import Inventory
 from app.planner.plan import plan
+from loadtests.runner.accounting import Course, Life, sharing_figures
 from loadtests.workload import WORKLOADS, GangSpec, Workload
 
 GPU: Final = "nvidia.com/gpu"
@@ -60,42 +54,26 @@ class Run(msgspec.Struct, frozen=True):
     end_seconds: float
 
 
-class Result(msgspec.Struct, frozen=True):
-    """How well a workload was served. `waits` is by gang: from arrival to start; only of those that ran.
-
-    `makespan_seconds` is from the first arrival to the last end; `never` names gangs that did not run.
-    """
-
-    useful: float
-    waits: dict[str, float]
-    makespan_seconds: float
-    never: tuple[str, ...]
-
-    @property
-    def longest_wait_seconds(self) -> float:
-        """0 if nobody ran."""
-        return max(self.waits.values(), default=0.0)
+def simulate(workload: Workload, *, starvation_seconds: float = 0.0) -> dict[str, Run]:
+    """Serve the workload without latency; by gang, those that ran. What can never fit does not."""
+    return _Simulation(workload, starvation_seconds).run()
 
 
-def measure(workload: Workload, runs: Mapping[str, Run], *, until_seconds: float | None = None) -> Result:
-    """Judge the runs of complete gangs, by gang name. `until_seconds` closes the window at the latest."""
-    began = min(gang.arrival_seconds for gang in workload.gangs)
-    ended = max((run.end_seconds for run in runs.values()), default=began)
-    never = tuple(gang.name for gang in workload.gangs if gang.name not in runs)
-    closed = ended if until_seconds is None else until_seconds if never else min(ended, until_seconds)
-    used = sum(
-        gang.members * gang.gpus * max(0.0, min(run.end_seconds, closed) - run.start_seconds)
-        for gang in workload.gangs
-        if (run := runs.get(gang.name)) is not None
-    )
-    available = workload.gpus * (closed - began)
-    waits = {g.name: runs[g.name].start_seconds - g.arrival_seconds for g in workload.gangs if g.name in runs}
-    return Result(used / available if available > 0 else 0.0, waits, ended - began, never)
+def courses(workload: Workload, runs: Mapping[str, Run]) -> list[Course]:
+    """What a witness of the runs would have seen. All members of a gang are created when it arrives."""
+    return [_course(gang, runs.get(gang.name)) for gang in workload.gangs]
 
 
-def simulate(workload: Workload, *, starvation_seconds: float = 0.0) -> Result:
-    """Serve the workload without latency. Gangs that the cluster can never hold do not run."""
-    return measure(workload, _Simulation(workload, starvation_seconds).run())
+def _course(gang: GangSpec, run: Run | None) -> Course:
+    life = Life(created=gang.arrival_seconds)
+    if run is not None:
+        life.bound, life.gone = run.start_seconds, run.end_seconds
+    return Course(gpus=gang.gpus, members=gang.members, lives=(life,) * gang.members)
+
+
+def last_end(runs: Mapping[str, Run]) -> float:
+    """When the last gang ended, in seconds from the start of the workload; 0 if nobody ran."""
+    return max((run.end_seconds for run in runs.values()), default=0.0)
 
 
 class _Simulation:
@@ -210,15 +188,17 @@ def main() -> None:
     rows = []
     for seed in args.seed:
         workload = WORKLOADS[args.workload](seed, **size)
-        result = simulate(workload, starvation_seconds=args.starvation_seconds)
-        rows.append([args.workload, seed, workload.nodes, len(workload.gangs), *_figures(result)])
+        runs = simulate(workload, starvation_seconds=args.starvation_seconds)
+        rows.append([args.workload, seed, workload.nodes, len(workload.gangs), *_figures(workload, runs)])
     print(table(HEADERS, rows))
 
 
-def _figures(result: Result) -> list[str]:
-    mid, high = np.percentile(list(result.waits.values()) or [0.0], [50, 99])
-    seconds = [mid, high, result.longest_wait_seconds, result.makespan_seconds]
-    return [f"{result.useful:.3f}", *(f"{value:.1f}s" for value in seconds)]
+def _figures(workload: Workload, runs: Mapping[str, Run]) -> list[str]:
+    until = last_end(runs)
+    found = sharing_figures(courses(workload, runs), gpus=workload.gpus, until=until)
+    seconds = [found[f"wait_{which}_seconds"] for which in ("p50", "p99", "longest")]
+    seconds.append(until - workload.gangs[0].arrival_seconds)
+    return [f"{found['gpu_time_ratio']:.3f}", *(f"{value:.1f}s" for value in seconds)]
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 Starts the service on a free loopback port, runs locust against it for a bounded time, and stops it by its
 own pid. Prints a table and, if asked to, appends a record; with `--judge` a call beyond its limit is exit 1.
 
-    python -m loadtests.verbs [--users 2] [--seconds 20] [--nodes 15000] [--out DIR] [--judge]
+    python -m loadtests.verbs [--users 2] [--seconds 20] [--nodes 15000] [--runs 1] [--out DIR] [--judge]
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from app.cli.client import Client
 from app.cli.serving import serving, stopped_by_sigterm
 from app.cli.table import table
 from app.domain.errors import InputError, MusterError
-from loadtests import record
-from loadtests.bodies import snapshot
-from loadtests.record import Record
+from loadtests.material.bodies import snapshot
+from loadtests.record import Record, append
+from loadtests.shared.flags import add_out, add_runs, positive
 
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
 ROOT = LOCUSTFILE.parents[1]
@@ -40,14 +40,18 @@ def main() -> int:
         if importlib.util.find_spec("locust") is None:
             raise InputError("locust is not installed: run `make locust`, which installs it")
         with stopped_by_sigterm():
-            code, figures = drive(args)
+            return max(_run(args, number) for number in range(1, args.runs + 1))
     except MusterError as error:
         print("verbs:", *str(error).split(), file=sys.stderr)
         return 2
+
+
+def _run(args: argparse.Namespace, number: int) -> int:
+    code, figures = drive(args)
     _print(figures)
     if args.out and figures:
-        made = Record(scenario="verbs", contender="muster", nodes=args.nodes, run=args.run, figures=figures)
-        record.append(args.out, made)
+        made = Record(scenario="verbs", contender="muster", nodes=args.nodes, run=number, figures=figures)
+        append(args.out, made)
     return code
 
 
@@ -93,11 +97,11 @@ def _print(figures: dict[str, float]) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Load the HTTP verbs of a Muster on a snapshot.")
-    parser.add_argument("--users", type=int, default=2, help="schedulers that ask at the same time [2]")
-    parser.add_argument("--seconds", type=int, default=20, help="how long [20]")
-    parser.add_argument("--nodes", type=int, default=15_000, help="nodes of the cluster [15000]")
-    parser.add_argument("--run", type=int, default=0, help="number of this run in the record [0]")
-    parser.add_argument("--out", type=Path, help="append a record to this folder of results")
+    parser.add_argument("--users", type=positive, default=2, help="schedulers that ask at the same time [2]")
+    parser.add_argument("--seconds", type=positive, default=20, help="how long [20]")
+    parser.add_argument("--nodes", type=positive, default=15_000, help="nodes of the cluster [15000]")
+    add_runs(parser)
+    add_out(parser)
     parser.add_argument("--judge", action="store_true", help="exit 1 if a limit is exceeded")
     return parser.parse_args()
 

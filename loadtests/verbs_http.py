@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs as kube-scheduler calls them: over HTTP, one keep-alive connection, against an echo.
 
-Starts `muster serve --snapshot` with N nodes and gangs in every state, and `loadtests.echo` on the same
+Starts `muster serve --snapshot` with N nodes and gangs in every state, and `material.echo` on the same
 server; calls both in turn, with the offer in another order at every call, as kube-scheduler's is. Prints
 per verb wall time (p50, p99), the p50 as a ratio to both echoes of the same body (`ECHO` sends all of it
 back, `SHORT` a short answer), and the server's CPU time per call. Judges nothing.
@@ -15,7 +15,6 @@ import argparse
 import contextlib
 import random
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,9 +25,12 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from loadtests import record
-from loadtests.objects import NAMESPACE, Json, group, node, node_name, pod
-from loadtests.record import Record
+from loadtests.material.objects import NAMESPACE, Json, group, node, node_name, pod
+from loadtests.record import Record, append
+from loadtests.shared.flags import add_nodes, add_out, add_runs, positive
+from loadtests.shared.processes import module
+from loadtests.shared.timing import timing
+from tests.cluster import Process, free_port
 
 HOST = "127.0.0.1"
 START_SECONDS = 60.0
@@ -47,7 +49,7 @@ Request = Callable[[int], tuple[str, bytes]]
 class Connection:
     """One keep-alive connection to a server of ours, and what that server has spent."""
 
-    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
+    def __init__(self, process: Process, port: int) -> None:
         self.process = process
         self._socket = socket.create_connection((HOST, port), timeout=30)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -66,6 +68,10 @@ class Connection:
             parts.append(self._socket.recv(1 << 20))
             have += len(parts[-1])
         return b"".join(parts)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
 
     def cpu_seconds(self) -> float:
         """What the server's main thread has run so far; it has no other that works."""
@@ -109,38 +115,24 @@ def _bound_pod(index: int) -> Json:
 @contextlib.contextmanager
 def servers(nodes: int) -> Iterator[tuple[Connection, Connection]]:
     """Muster and the echo, each connected."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        file = Path(folder) / "cluster.json"
-        file.write_bytes(orjson.dumps(cluster(nodes)))
-        muster = ["app", "serve", "--snapshot", str(file), "--host", HOST]
-        yield (
-            stack.enter_context(_started(muster, Path(folder) / "muster.log")),
-            stack.enter_context(_started(["loadtests.echo"], Path(folder) / "echo.log")),
-        )
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        (folder / "cluster.json").write_bytes(orjson.dumps(cluster(nodes)))
+
+        def connected(module_name: str, *flags: str) -> Connection:
+            port = free_port()
+            words = [*flags, "--port", str(port)]
+            process = stack.enter_context(module(module_name, *words, folder=folder))
+            process.wait_ready(lambda: _listens(port), seconds=START_SECONDS)
+            return stack.enter_context(contextlib.closing(Connection(process, port)))
+
+        muster = connected("app", "serve", "--snapshot", str(folder / "cluster.json"), "--host", HOST)
+        yield muster, connected("loadtests.material.echo")
 
 
-@contextlib.contextmanager
-def _started(module: list[str], log: Path) -> Iterator[Connection]:
-    with socket.create_server((HOST, 0)) as probe:
-        port = int(probe.getsockname()[1])
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *module, "--port", str(port)], stdout=out, stderr=out
-        )
-    try:
-        yield _connected(process, port, log)
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-def _connected(process: subprocess.Popen[bytes], port: int, log: Path) -> Connection:
-    deadline = time.monotonic() + START_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        with contextlib.suppress(ConnectionRefusedError):
-            return Connection(process, port)
-        time.sleep(0.05)
-    raise SystemExit(f"a server did not start:\n{log.read_text()}")
+def _listens(port: int) -> bool:
+    with socket.create_connection((HOST, port)):
+        return True
 
 
 def in_turn(calls: int, *asked: tuple[Connection, Request]) -> list[Figures]:
@@ -181,19 +173,17 @@ class Table:
 
     def row(self, what: str, figures: Figures, *beside: Figures, key: str = "") -> None:
         """One verb, and its ratios to what ran beside it."""
-        mid, high = np.percentile(figures.wall, [50, 99]) * 1e3
+        taken = timing(key, [1e3 * seconds for seconds in figures.wall])
         if key:
-            self.figures |= {
-                f"{key}_p50_ms": float(mid),
-                f"{key}_p99_ms": float(high),
-                f"{key}_cpu_ms": figures.cpu * 1e3,
-            }
+            self.figures |= {**taken, f"{key}_cpu_ms": figures.cpu * 1e3}
+        times = "".join(f"{value:>7.3f} ms" for value in taken.values())
         ratios = "".join(f"{figures.p50 / other.p50:>8.2f}" for other in beside) or f"{'':>16}"
-        print(f"{what:<44}{mid:>7.3f} ms{high:>7.3f} ms{ratios}{figures.cpu * 1e3:>7.3f} ms", flush=True)
+        print(f"{what:<44}{times}{ratios}{figures.cpu * 1e3:>7.3f} ms", flush=True)
 
 
 def measure(table: Table, nodes: int, calls: int) -> None:
     """All verbs at one size."""
+    print(f"verbs_http: {nodes:,} nodes", file=sys.stderr, flush=True)
     names = [node_name(i) for i in range(nodes)]
     with servers(nodes) as (muster, echo):
         member = pod("seated-0", gpus=MEMBERS, gang="seated")
@@ -256,10 +246,10 @@ def _bound(table: Table, muster: Connection, names: list[str], calls: int) -> No
 def main() -> None:
     """Run all sizes."""
     parser = argparse.ArgumentParser(description="The verbs over HTTP, against an echo on the same server.")
-    parser.add_argument("--nodes", type=int, nargs="+", default=[1000, 5000, 15000])
-    parser.add_argument("--calls", type=int, default=300)
-    parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="folder for records")
+    add_nodes(parser)
+    parser.add_argument("--calls", type=positive, default=300, help="of each verb [300]")
+    add_runs(parser)
+    add_out(parser)
     args = parser.parse_args()
     for run in range(1, args.runs + 1):
         for nodes in args.nodes:
@@ -269,7 +259,7 @@ def main() -> None:
                 found = Record(
                     scenario="verbs-http", contender="muster", nodes=nodes, run=run, figures=table.figures
                 )
-                record.append(args.out, found)
+                append(args.out, found)
 
 
 if __name__ == "__main__":

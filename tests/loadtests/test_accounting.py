@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from loadtests.accounting import (
+from loadtests.runner.accounting import (
     Course,
     Life,
     burst_figures,
@@ -68,6 +68,13 @@ def test_sharing_counts_whole_gangs_by_what_there_was() -> None:
     assert figures["gpu_time_ratio"] == pytest.approx(2 * 4 * 5 / (8 * 10))
     assert figures["gangs_unfinished"] == 1
     assert (figures["wait_p50_seconds"], figures["wait_longest_seconds"]) == (2, 9)
+
+
+def test_sharing_ends_with_the_last_gang_gone_whenever_that_is_noticed() -> None:
+    first, last = gang((10, 12, 17), (10, 12, 17)), gang((11, 17, 19), (11, 17, 20))
+    figures = sharing_figures([first, last], gpus=8, until=99)
+    assert figures["gpu_time_ratio"] == pytest.approx(2 * 4 * (5 + 2) / (8 * 10))
+    assert figures == sharing_figures([first, last], gpus=8, until=20)
 
 
 def test_nothing_seen_is_no_sharing() -> None:

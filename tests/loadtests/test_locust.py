@@ -13,11 +13,11 @@ import orjson
 import pytest
 
 from app.cli.serving import serving
-from loadtests.bodies import MEMBER, SIZES, calls, nodes_args, snapshot
-from loadtests.objects import node_name
-from loadtests.percentiles import exceeded, figures
+from loadtests.material.bodies import MEMBER, SIZES, calls, nodes_args, snapshot
+from loadtests.material.objects import node_name
 from loadtests.record import read
-from loadtests.thresholds import VerbLimit, Verbs
+from loadtests.reporting.limits import exceeded, figures
+from loadtests.reporting.thresholds import VerbLimit, Verbs
 
 ROOT = Path(__file__).parents[2]
 NODES = 500

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from loadtests.measure import (
+from loadtests.runner.measure import (
     AuditLog,
     cpu_seconds,
     difference,

@@ -12,13 +12,13 @@ import msgspec
 import pytest
 
 from loadtests import report
-from loadtests.page import Plot, page
 from loadtests.record import RECORDS, Record
-from loadtests.results import Results
-from loadtests.statistics import Estimate
-from loadtests.tables import Table, number, scenarios
-from loadtests.thresholds import load
-from loadtests.verdicts import Verdict, judge
+from loadtests.reporting.page import Plot, page
+from loadtests.reporting.results import Results
+from loadtests.reporting.statistics import Estimate
+from loadtests.reporting.tables import Table, number, scenarios
+from loadtests.reporting.thresholds import load
+from loadtests.reporting.verdicts import Verdict, judge
 from tests.loadtests.records import HERE, folder, record, thresholds
 
 RATIO = "over: {contender: native, figures: [pods_per_second]}"

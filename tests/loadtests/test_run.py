@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from loadtests import contender, run
-from loadtests.churn import Steady
-from loadtests.contender import Contender
-from loadtests.jobs import Job, Wanted, jobs
-from loadtests.progress import Lines
-from loadtests.record import Record, read
-from loadtests.scenario import Batch, Churn, Runs, Scenario
-from loadtests.strict import load_named
-from loadtests.table import table, tables
+from loadtests import run
+from loadtests.record import RESULTS, Record, append, read
+from loadtests.runner import contender
+from loadtests.runner.churn import Steady
+from loadtests.runner.contender import Contender
+from loadtests.runner.jobs import Job, Wanted, jobs
+from loadtests.runner.progress import Lines
+from loadtests.runner.scenario import Batch, Churn, Runs, Scenario
+from loadtests.shared.strict import load_named
 from tests.cluster import wait_for
 
 
@@ -31,7 +31,7 @@ def test_the_command_line_becomes_what_is_wanted() -> None:
 def test_records_go_to_a_folder_of_the_moment_unless_told() -> None:
     wanted, folder = run.arguments([])
     assert wanted == Wanted()
-    assert folder.parent == run.RESULTS
+    assert folder.parent == RESULTS
 
 
 @pytest.mark.parametrize("words", [["--set", "long"], ["--repeat", "0"], ["--nodes", "x"]])
@@ -68,18 +68,33 @@ def test_a_run_that_fails_is_one_line_and_costs_no_other(
     assert [record.contender for record in read(tmp_path)] == ["muster"]
 
 
-def test_the_table_has_a_row_per_run_and_a_dash_for_what_was_not_measured(tmp_path: Path) -> None:
-    one = Record(
-        scenario="s", contender="muster", nodes=5, run=1, figures={"seconds": 1.2345, "pods_bound": 1000}
+def test_what_a_scenario_asks_for_is_shown_and_a_dash_for_what_was_not_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    todo = jobs(Wanted(scenarios=("singles",)))
+    figures = {"pods_per_second": 12.345, "setup_seconds": 9.0}
+    append(
+        tmp_path,
+        Record(scenario="singles", contender="muster", nodes=5000, run=1, figures=figures),
+        Record(scenario="singles", contender="plain", nodes=5000, run=1),
+        Record(scenario="not asked for", contender="plain", nodes=5000, run=1),
     )
-    other = Record(scenario="s", contender="plain", nodes=5, run=1)
-    lines = table([one, other], ["seconds", "pods_bound"]).splitlines()
-    assert [line.split() for line in lines] == [
-        ["SCENARIO", "NODES", "CONTENDER", "RUN", "SECONDS", "PODS-BOUND"],
-        ["s", "5", "muster", "1", "1.23", "1000"],
-        ["s", "5", "plain", "1", "-", "-"],
+    run.show(tmp_path, todo)
+    shown = capsys.readouterr()
+    assert [line.split() for line in shown.out.splitlines() if line] == [
+        ["singles,", "5,000", "nodes"],
+        ["FIGURE", "PLAIN", "MUSTER"],
+        ["runs", "1", "1"],
+        ["pods_per_second", "-", "12.35"],
     ]
-    assert tables(tmp_path, {"s": ["seconds"]}) == ""
+    assert str(tmp_path) in shown.err
+
+
+def test_where_nothing_was_measured_only_the_folder_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.show(tmp_path, jobs(Wanted(scenarios=("singles",))))
+    assert capsys.readouterr().out == ""
 
 
 def test_a_steady_rate_is_kept_and_an_error_is_told() -> None:

@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from app.domain.errors import InputError
-from loadtests import contender, scenario
-from loadtests.contender import Contender
-from loadtests.jobs import Wanted, jobs, rotated
-from loadtests.scenario import Scenario
-from loadtests.strict import load, load_named
+from loadtests.runner import contender, scenario
+from loadtests.runner.contender import Contender
+from loadtests.runner.jobs import Wanted, jobs, rotated
+from loadtests.runner.scenario import Scenario
+from loadtests.shared.strict import load, load_named
 
 
 def written(folder: Path, text: str) -> Path:
@@ -46,10 +46,11 @@ def test_every_file_that_is_shipped_can_be_read() -> None:
 def test_a_mistake_in_a_scenario_is_one_line_with_file_and_key(tmp_path: Path, text: str, told: str) -> None:
     usual = "" if "measure" in text else "measure: []\n"
     sets = "sets: {short: {nodes: [1], contenders: [plain]}}\nabout: x\n"
+    file = written(tmp_path, usual + sets + text)
     with pytest.raises(InputError) as found:
-        load(written(tmp_path, usual + sets + text), Scenario)
+        load(file, Scenario)
     message = str(found.value)
-    assert message.startswith("mine.yaml: ")
+    assert message.startswith(f"{file}: ")
     assert told in message
     assert "\n" not in message
 
@@ -76,6 +77,13 @@ def test_an_unknown_name_is_told_with_those_that_exist() -> None:
         jobs(Wanted(scenarios=("singles",), contenders=("mustard",)))
     with pytest.raises(InputError, match=r"deadlock-2.yaml: `sets` has no 'short'"):
         jobs(Wanted(scenarios=("deadlock-2",)))
+
+
+def test_in_the_simulation_gangs_starve_after_as_long_as_with_muster(tmp_path: Path) -> None:
+    contenders = load_named(contender.FOLDER, Contender)
+    assert contenders["simulation"].starvation_seconds == contenders["muster"].starvation_seconds == 900
+    mine = load(written(tmp_path, 'about: x\nmuster_settings: {starvation_seconds: "7.5"}'), Contender)
+    assert mine.starvation_seconds == 7.5
 
 
 def test_contenders_alternate_within_a_scenario_and_share_the_seed_of_a_run() -> None:

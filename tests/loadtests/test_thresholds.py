@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import InputError
-from loadtests.bodies import SIZES, calls
-from loadtests.objects import node_name
-from loadtests.thresholds import Measure, Measured, load, write_measured
+from loadtests.material.bodies import SIZES, calls
+from loadtests.material.objects import node_name
+from loadtests.reporting.thresholds import Measure, Measured, load, write_measured
 from tests.loadtests.records import record, thresholds
 
 MEASURED = Measured(

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from loadtests import canvas
-from loadtests.bars import Drawn, bars, stacks
-from loadtests.page import Plot
 from loadtests.record import Record
-from loadtests.results import Case, Results, rank
-from loadtests.tables import number
+from loadtests.reporting import canvas
+from loadtests.reporting.bars import Drawn, bars, stacks
+from loadtests.reporting.page import Plot
+from loadtests.reporting.results import Case, Results, rank
+from loadtests.reporting.tables import number
 
 
 def draw(results: Results, folder: Path) -> list[Plot]:

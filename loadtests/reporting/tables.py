@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of a report as data: targets and verdicts, figures by contender, figures against other results.
 
-Decides what is shown and how numbers read; knows neither terminal nor page.
+Decides what is shown and how numbers read; judges nothing.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
+from app.cli.table import table
 from loadtests.record import Record
-from loadtests.results import Results
-from loadtests.statistics import Estimate
-from loadtests.verdicts import Verdict
+from loadtests.reporting.results import Results
+from loadtests.reporting.statistics import Estimate
+from loadtests.reporting.verdicts import Verdict
 
 Row = tuple[str, ...]
 ABSENT = "-"
@@ -26,6 +27,11 @@ class Table(msgspec.Struct, frozen=True):
     title: str
     headers: Row
     rows: list[Row]
+
+
+def as_text(shown: Table) -> str:
+    """As kubectl would print it, under its title."""
+    return f"\n{shown.title}\n{table(shown.headers, shown.rows)}"
 
 
 def number(value: float) -> str:
@@ -59,13 +65,22 @@ def _interval(found: Estimate) -> str:
     return f"{number(found.low)} to {number(found.high)}"
 
 
-def scenarios(results: Results) -> Iterator[Table]:
-    """For each case, medians over the runs: a row per figure, a column per contender."""
+def scenarios(results: Results, asked: Mapping[str, Sequence[str]] | None = None) -> Iterator[Table]:
+    """For each case, medians over the runs: a row per figure, a column per contender.
+
+    With `asked`, those scenarios alone, and of each the figures named.
+    """
     for case in results.cases():
+        if asked is not None and case.scenario not in asked:
+            continue
         contenders = results.contenders(case)
         runs = {who: list(results.runs(case, who).values()) for who in contenders}
         counts = ("runs", *(str(len(runs[who])) for who in contenders))
-        rows = [(name, *(_median(runs[who], read) for who in contenders)) for name, read in _readings(runs)]
+        rows = [
+            (name, *(_median(runs[who], read) for who in contenders))
+            for name, read in _readings(runs)
+            if asked is None or name in asked[case.scenario]
+        ]
         yield Table(str(case), ("figure", *contenders), [counts, *rows])
 
 

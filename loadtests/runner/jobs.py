@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from app.domain.errors import InputError
-from loadtests import contender, scenario
-from loadtests.contender import Contender
-from loadtests.scenario import Runs, Scenario
-from loadtests.strict import load, load_named
+from loadtests.record import Record
+from loadtests.runner import contender, scenario
+from loadtests.runner.contender import Contender
+from loadtests.runner.scenario import Runs, Scenario
+from loadtests.shared.strict import load, load_named
 
 T = TypeVar("T")
 Set = Literal["short", "full"]
@@ -40,6 +41,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     def title(self) -> str:
         """For people."""
         return f"{self.scenario_name}, {self.nodes:,} nodes, {self.contender_name}, run {self.run}"
+
+    def record(self, **found: Any) -> Record:
+        """Its record, with what was found."""
+        return Record(
+            scenario=self.scenario_name,
+            contender=self.contender_name,
+            nodes=self.nodes,
+            run=self.run,
+            seed=self.seed,
+            **found,
+        )
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):

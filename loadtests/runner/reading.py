@@ -11,13 +11,13 @@ from typing import Final, Self
 
 import msgspec
 
-from loadtests import accounting, measure
-from loadtests.accounting import Course
-from loadtests.jobs import Job
 from loadtests.record import Record
-from loadtests.scenario import Scenario
-from loadtests.testbed import MUSTER, SCHEDULER, Testbed
-from loadtests.witness import Witness
+from loadtests.runner import accounting, measure
+from loadtests.runner.accounting import Course
+from loadtests.runner.jobs import Job
+from loadtests.runner.scenario import Scenario
+from loadtests.runner.testbed import MUSTER, SCHEDULER, Testbed
+from loadtests.runner.witness import Witness
 
 QUIET_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 10.0
@@ -54,12 +54,7 @@ class Reading(msgspec.Struct, kw_only=True):
 
     def record(self, job: Job, figures: dict[str, float], courses: Sequence[Course]) -> Record:
         """The record of the run."""
-        return Record(
-            scenario=job.scenario_name,
-            contender=job.contender_name,
-            nodes=job.nodes,
-            run=job.run,
-            seed=job.seed,
+        return job.record(
             figures={name: round(value, 6) for name, value in figures.items() if math.isfinite(value)},
             cpu_seconds={name: round(value, 2) for name, value in self.cpu.items()},
             api_writes=self.writes,

@@ -15,7 +15,7 @@ import msgspec
 from app.domain.errors import InputError
 from loadtests.record import RECORDS, Machine, Record, read
 
-CONTENDERS = ("plain", "native", "native-1s", "muster")
+CONTENDERS = ("plain", "native", "native-1s", "muster", "muster-ungated", "simulation")
 """In this order wherever they are shown together; others follow by name."""
 
 

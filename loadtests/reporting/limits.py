@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-
-from loadtests.thresholds import Verbs
+from loadtests.reporting.thresholds import Verbs
+from loadtests.shared.timing import timing
 
 
 def figures(taken: Mapping[str, Sequence[float]]) -> dict[str, float]:
@@ -15,8 +14,7 @@ def figures(taken: Mapping[str, Sequence[float]]) -> dict[str, float]:
     found: dict[str, float] = {}
     for call, values in sorted(taken.items(), key=lambda item: _by_size(item[0])):
         name = call.replace(" ", "_")
-        p50, p99 = np.percentile(values, [50, 99])
-        found |= {f"{name}_p50_ms": float(p50), f"{name}_p99_ms": float(p99), f"{name}_calls": len(values)}
+        found |= {**timing(name, values), f"{name}_calls": len(values)}
     return found
 
 

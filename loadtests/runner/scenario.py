@@ -14,11 +14,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from loadtests.accounting import FIGURES
-from loadtests.strict import Strict
+from loadtests.runner.accounting import FIGURES
+from loadtests.shared.strict import Strict
 from loadtests.workload import WORKLOADS, GangSpec, Workload
 
-FOLDER = Path(__file__).parent / "scenarios"
+FOLDER = Path(__file__).parents[1] / "scenarios"
 
 Count = Annotated[int, Meta(ge=1)]
 Amount = Annotated[int, Meta(ge=0)]

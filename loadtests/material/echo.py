@@ -5,7 +5,7 @@ nothing. Lives here so that the product carries no route for the sake of a measu
 `POST /echo` reads the body and sends it back; `POST /short` reads it and sends `SHORT`, as long as the
 answer to a planned member.
 
-    python -m loadtests.echo --port 9999
+    python -m loadtests.material.echo --port 9999
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import msgspec
 
 from loadtests.record import Machine
-from loadtests.results import Case, Results
-from loadtests.statistics import Estimate
-from loadtests.thresholds import Measure, Measured, Target
+from loadtests.reporting.results import Case, Results
+from loadtests.reporting.statistics import Estimate
+from loadtests.reporting.thresholds import Measure, Measured, Target
 
 MET, MISSED, NOT_MEASURED = "met", "missed", "not measured"
 SIGNIFICANT = 6

@@ -2,8 +2,8 @@
 """What kube-scheduler would send: bodies of the verbs for pods of every kind, and the cluster they are about.
 
 Plain functions of their arguments. The cluster has one gang with seats, one that lacks its last member and
-waits, and pods without a gang; `python -m loadtests.bodies --nodes 15000 > snapshot.json` writes it for
-`muster serve --snapshot`.
+waits, and pods without a gang; `python -m loadtests.material.bodies --nodes 15000 > snapshot.json` writes it
+for `muster serve --snapshot`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import msgspec
 import orjson
 
-from loadtests.objects import Json, gang, node, node_name, pod
+from loadtests.material.objects import Json, gang, node, node_name, pod
 
 SIZES = (1, 500, 5_000, 15_000)
 """Numbers of names offered in a body."""

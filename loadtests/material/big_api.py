@@ -5,7 +5,7 @@ It stores nothing: object number n is made when it is asked for, always the same
 are accepted and forgotten. `loadtests.coldstart` runs it as a process of its own and steers it by
 `POST /control/churn` and `POST /control/burst`.
 
-    python -m loadtests.big_api --port 6443 --cert crt --key key --nodes 15000 --pods 150000
+    python -m loadtests.material.big_api --port 6443 --cert crt --key key --nodes 15000 --pods 150000
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 
 from aiohttp import web
 
-from loadtests.big_objects import GANG_SIZE, Objects
+from loadtests.material.big_objects import GANG_SIZE, Objects
 
 NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/pods"

@@ -14,11 +14,12 @@ import msgspec
 import yaml
 from msgspec import Meta
 
-from loadtests.strict import Strict
+from app.extender.timing import Timing
+from loadtests.shared.strict import Strict
 from tests.cluster import render_scheduler_config
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDER = Path(__file__).parent / "contenders"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(__file__).parents[1] / "contenders"
 
 Seconds = Annotated[int, Meta(ge=1)]
 Percent = Annotated[int, Meta(ge=0, le=100)]
@@ -31,7 +32,8 @@ class Contender(Strict, frozen=True):
     the kube-scheduler of the tests. `config` is the template of its configuration, `backoff_seconds` the
     first and the longest pause after a failed attempt. `feature_gates` are those of API server and scheduler.
     `groups` is how pods name their gang. `gates` is the namespace's value of `muster.dev/enabled`: with
-    `gangs` or `gpus` the admission policy gates pods at creation. With `simulated` nothing runs at all.
+    `gangs` or `gpus` the admission policy gates pods at creation. `muster_settings` are Muster's, by name.
+    With `simulated` nothing runs at all, and of those settings `starvation_seconds` alone counts.
     """
 
     about: str
@@ -55,6 +57,11 @@ class Contender(Strict, frozen=True):
     def binary(self) -> Path | None:
         """The scheduler to start; None is the tests' own."""
         return ROOT / self.scheduler if self.scheduler else None
+
+    @property
+    def starvation_seconds(self) -> float:
+        """How long gangs may be passed over before nodes are kept for them; Muster's default if not said."""
+        return float(self.muster_settings.get("starvation_seconds", Timing().starvation_seconds))
 
     def scheduler_config(self, *, kubeconfig: Path, extender_port: int | None) -> str:
         """The configuration file's text; without a port there are no extenders in it."""

@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from loadtests.contender import ROOT, Contender
-from loadtests.measure import AuditLog, Samples, samples
-from loadtests.scenario import Task
+from loadtests.runner.contender import ROOT, Contender
+from loadtests.runner.measure import AuditLog, Samples, samples
+from loadtests.runner.scenario import Task
 from tests.cluster import ApiClient, Cluster, Scheduler
 from tests.cluster.credentials import ADMIN
 from tests.real import workloads

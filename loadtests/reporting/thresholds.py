@@ -13,21 +13,18 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import yaml
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from app.domain.errors import InputError
 from loadtests.record import Record
+from loadtests.shared import strict
+from loadtests.shared.strict import Strict
 
-FILE = Path(__file__).with_name("thresholds.yaml")
+FILE = Path(__file__).parents[1] / "thresholds.yaml"
 
 Name = Annotated[str, Meta(min_length=1)]
 Finite = Annotated[float, Meta(ge=-1e12, le=1e12)]
 Margin = Annotated[float, Meta(ge=0, le=10)]
 Names = Annotated[list[Name], Meta(min_length=1)]
-
-
-class Strict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A misspelt key is an error, not a default."""
 
 
 class Measure(Strict, frozen=True, kw_only=True):
@@ -124,14 +121,7 @@ class Thresholds(Strict, frozen=True, kw_only=True):
 
 def load(file: Path = FILE) -> Thresholds:
     """Raises `InputError` naming the file and the key."""
-    try:
-        return msgspec.convert(yaml.safe_load(file.read_text()), Thresholds)
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        raise InputError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
-    except (msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise InputError(str(error), field=str(file)) from None
+    return strict.load(file, Thresholds)
 
 
 def write_measured(found: Mapping[str, Measured], file: Path = FILE) -> None:

@@ -14,9 +14,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
-from loadtests.ledger import Ledger
-from loadtests.scenario import Scenario, Task, part
-from loadtests.testbed import Testbed
+from loadtests.runner.ledger import Ledger
+from loadtests.runner.scenario import Scenario, Task, part
+from loadtests.runner.testbed import Testbed
 from tests.real.workloads import Object
 
 WRITERS: Final = 32

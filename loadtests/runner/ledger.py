@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from loadtests.accounting import Course, Life
-from loadtests.scenario import Task
-from loadtests.sightings import Sighting
+from loadtests.runner.accounting import Course, Life
+from loadtests.runner.scenario import Task
+from loadtests.runner.sightings import Sighting
 
 POLL_SECONDS = 0.2
 

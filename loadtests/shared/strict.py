@@ -15,16 +15,20 @@ from app.domain.errors import InputError
 T = TypeVar("T")
 
 
-class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of everything that is read from a file."""
+class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of everything that is read from a file. A misspelt key is an error, not a default."""
 
 
 def load(path: Path, kind: type[T]) -> T:
     """The file as a `kind`. Raises InputError."""
     try:
         return msgspec.convert(yaml.safe_load(path.read_text()), kind)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
-        raise InputError(" ".join(str(error).split()), field=path.name) from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise InputError(f"is not YAML: {' '.join(str(error).split())}", field=str(path)) from None
+    except (UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise InputError(str(error), field=str(path)) from None
 
 
 def load_named(folder: Path, kind: type[T], names: Collection[str] = ()) -> dict[str, T]:

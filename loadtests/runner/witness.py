@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from multiprocessing.connection import Connection
 from typing import Final, Self
 
-from loadtests.ledger import Ledger
-from loadtests.scenario import Task
-from loadtests.sightings import follow
+from loadtests.runner.ledger import Ledger
+from loadtests.runner.scenario import Task
+from loadtests.runner.sightings import follow
 from tests.cluster import Cluster
 from tests.cluster.credentials import ADMIN
 

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from loadtests import canvas
 from loadtests.record import Record
-from loadtests.results import Case, Results
-from loadtests.tables import Reading, number
+from loadtests.reporting import canvas
+from loadtests.reporting.results import Case, Results
+from loadtests.reporting.tables import Reading, number
 
 BAR_INCHES = 0.3
 THICKNESS = 0.8

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final, Self
 
-from loadtests.scenario import Churn
+from loadtests.runner.scenario import Churn
 from tests.cluster import Cluster
 from tests.cluster.client import STRATEGIC_PATCH
 from tests.real import workloads

@@ -11,7 +11,7 @@ from html import escape
 
 import msgspec
 
-from loadtests.tables import Table
+from loadtests.reporting.tables import Table
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c1e21; --soft: #5b616b; --line: #d9dce1; --paper: #ffffff;

@@ -35,7 +35,7 @@ FIGURES: Final[Mapping[str, str]] = {
     "partly_held_gpu_seconds": "GPU time of bound members while their gang was not whole",
     "partly_held_over_1s_gpu_seconds": "the part of it after the first second of each time",
     "gangs_unfinished": "gangs that were not whole at the end",
-    "wait_p50_seconds": "last member created to gang whole, median; unfinished ones count until the end",
+    "wait_p50_seconds": "last member created to gang whole, median; gangs never whole count until the end",
     "wait_p99_seconds": "the same, 99th percentile",
     "wait_longest_seconds": "the same, longest",
     "node_updates_per_second": "node status updates made beside",
@@ -126,12 +126,18 @@ def burst_figures(courses: Iterable[Course], *, until: float) -> dict[str, float
 
 
 def sharing_figures(courses: Sequence[Course], *, gpus: int, until: float) -> dict[str, float]:
-    """How well gangs that come and go used `gpus` devices, and how long they waited."""
+    """How well gangs that come and go used `gpus` devices, and how long they waited.
+
+    The window begins with the first pod created, and ends with the last gang gone or, where gangs are left,
+    at `until`. What half a gang holds is not used.
+    """
     first = min((life.created for course in courses for life in course.lives), default=until)
+    ends = [until if course.freed is None else course.freed for course in courses]
+    last = min(until, max(ends, default=until))
     waits = [_wait(course, until) for course in courses]
-    whole = sum(course.whole_gpu_seconds(until) for course in courses)
+    whole = sum(course.whole_gpu_seconds(last) for course in courses)
     return {
-        "gpu_time_ratio": whole / (gpus * (until - first)) if until > first else 0.0,
+        "gpu_time_ratio": whole / (gpus * (last - first)) if last > first else 0.0,
         "gangs_unfinished": float(sum(course.whole is None for course in courses)),
         "wait_p50_seconds": percentile(waits, 50),
         "wait_p99_seconds": percentile(waits, 99),
