@@ -43,6 +43,11 @@ class Tenure:
         self._admission = admission
         self._timing = timing
         self._clock = clock
+        self._shortest = min(timing.plan_seconds, timing.gang_seconds)
+        self._looks: dict[GangKey, float] = {}
+        """Before this time the plan of a gang cannot lapse."""
+        self._next_look = 0.0
+        """The earliest of them. Plans made since the last look are younger: theirs come later."""
         self.dropped: Callable[[list[PodUid], Refusal], None] = lambda uids, refusal: None
 
     # -- what changed
@@ -151,16 +156,26 @@ class Tenure:
     def tick(self) -> None:
         """Let plans lapse that nobody uses, or that cannot be admitted."""
         now = self._clock()
-        for key in self._inventory.book.gangs():
-            bookings = self._inventory.book.of(key)
-            idle = now - self._roster.standing(key).progress_at
-            if self._may_lapse(key, bookings) and idle > self._patience(bookings):
-                self.give_up(key, self._lapsed(key), penalty=True)
+        if now >= self._next_look:
+            self._looks = {key: self._look(key, now) for key in self._inventory.book.gangs()}
+            self._next_look = min(self._looks.values(), default=now + self._shortest)
         for uid in self._admission.stuck:
             booking = self._inventory.book.get(uid)
             if booking is not None and booking.gang is not None:
                 self.give_up(booking.gang, self._lapsed(booking.gang), penalty=True)
         self._admission.stuck.clear()
+
+    def _look(self, key: GangKey, now: float) -> float:
+        """Let the plan of one gang lapse if it is time; when to look at it again."""
+        due = self._looks.get(key, 0.0)
+        if now < due:
+            return due
+        moved = self._roster.standing(key).progress_at
+        if now - moved > self._shortest:
+            bookings = self._inventory.book.of(key)
+            if self._may_lapse(key, bookings) and now - moved > self._patience(bookings):
+                self.give_up(key, self._lapsed(key), penalty=True)
+        return max(now, moved + self._shortest)
 
     def _may_lapse(self, key: GangKey, bookings: list[Booking]) -> bool:
         """Not while members are held or being bound (the barrier has deadlines of its own), and not what half
