@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which state of its life cycle a gang is in (drawn in `domain/gang.py`). Derived; what is remembered of it is
-only what cannot have changed."""
+"""Which state of its life cycle a gang is in (drawn in `domain/gang.py`), and how many are in each.
+
+Derived from the inventory; remembered only as long as it cannot have changed. Changes nothing.
+"""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class StatusCounts:
             del self._wanted[uid]
 
     def _said(self, group: PodGroup, wanted: dict[str, int]) -> bool:
-        """Compared with our last write where there is one, be it under way: what the watch shows may be older."""
+        """Compared with our last write, even one under way, where there is one: the watch may be behind."""
         said = self._written.get(group.uid)
         if said is None:
             said = dict(group.status)

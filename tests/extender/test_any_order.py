@@ -5,13 +5,11 @@ no node is over-committed by a binding of ours, as far as it was observed by the
 reserved amounts are the sum of the bookings, and nothing stays reserved that nobody can use
 at rest a gang has 0 or at least `min` bound members, unless one was taken away after it was bound
 when the scheduler plays fair again, every gang that fits runs whole
-the gangs that metrics count by state are as many as there are
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from app.domain.ids import PodUid
-from app.extender.states import Tally, state_of
 from app.extender.timing import Timing
 from app.inventory.reservations import Phase
 from tests.builders import PodBuilder, make_group, make_node, make_pod
@@ -45,7 +42,6 @@ class AnyOrder(RuleBasedStateMachine):
         self.calls: dict[str, asyncio.Task[bytes]] = {}
         self.excused: set[str] = set()
         self.builders: dict[str, PodBuilder] = {}
-        self.tally = Tally(self.world.service.inventory)
 
     @initialize(
         sizes=st.lists(st.integers(1, 6), min_size=3, max_size=3),
@@ -178,11 +174,6 @@ class AnyOrder(RuleBasedStateMachine):
             for held in barrier.of(key):
                 booking = self.world.service.inventory.book.get(held.uid)
                 assert booking is not None and booking.phase is Phase.HELD
-
-    @invariant()
-    def the_tally_of_states_is_what_a_recount_gives(self) -> None:
-        inventory = self.world.service.inventory
-        assert self.tally.count() == Counter(state_of(gang, inventory) for gang in inventory.gangs)
 
     def teardown(self) -> None:
         try:

@@ -33,7 +33,8 @@ def planned(world: World) -> set[str]:
 
 def lapses(world: World, *, seconds: int) -> dict[str, int]:
     """After how many seconds the gangs that are planned now had lost their seats."""
-    names, lost = planned(world), {}
+    names = planned(world)
+    lost: dict[str, int] = {}
     for second in range(1, seconds + 1):
         world.tick(1)
         lost.update({name: second for name in names - planned(world) - lost.keys()})

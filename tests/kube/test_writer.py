@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -266,7 +267,7 @@ class TestStatus:
                 await asyncio.sleep(1)
             await asyncio.sleep(5)
         times = [0.0, *(time for time, _, _ in api.sent)]
-        assert all(later - earlier < 5 for earlier, later in zip(times, times[1:], strict=False))
+        assert all(later - earlier < 5 for earlier, later in pairwise(times))
         assert api.sent[-1][2]["status"] == {"running": 30}
         assert len(api.sent) <= 10
 
