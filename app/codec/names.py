@@ -40,7 +40,7 @@ class NameIndex:
         `plain` is a list that nests nothing and escapes nothing, and JSON as far as anybody has looked.
         """
         if self._known < len(self._names):
-            self._build()
+            self._learn()
         if not self._known:
             return None
         quotes = _quotes(plain)
@@ -67,14 +67,25 @@ class NameIndex:
             asked, words, slots = asked[on], words[:, on], (slots[on] + 1) % len(self._slots)
         return rows
 
-    def _build(self) -> None:
-        texts = [name.encode() for name in self._names]
+    def _learn(self) -> None:
+        """Enter the names that are new; all of them again only when they are longer or many more."""
+        texts = [name.encode() for name in self._names[self._known :]]
+        count, width = self._known + len(texts), max(1, -(-max(map(len, texts)) // 8))
+        if self._known and (width > len(self._keys) or len(self._slots) < _ROOM * count):
+            self._known, self._keys = 0, np.empty((1, 0), np.uint64)
+            self._learn()
+            return
+        if not self._known:
+            self._slots = np.full(1 << (_ROOM * count).bit_length(), -1, np.intp)
+            self._keys = np.empty((width, 0), np.uint64)
         lengths = np.array(list(map(len, texts)))
         starts = np.cumsum(lengths) - lengths
-        self._keys = _words(b"".join(texts), starts, lengths, max(1, -(-int(lengths.max()) // 8)))
-        self._slots = np.full(1 << (_ROOM * len(texts)).bit_length(), -1, np.intp)
-        self._known = len(texts)
-        rows, slots = np.arange(len(texts)), self._first(self._keys)
+        new = _words(b"".join(texts), starts, lengths, len(self._keys))
+        self._enter(new, np.arange(self._known, count))
+        self._keys, self._known = np.concatenate([self._keys, new], axis=1), count
+
+    def _enter(self, words: Words, rows: Rows) -> None:
+        slots = self._first(words)
         while len(rows):
             free = self._slots[slots] < 0
             self._slots[slots[free]] = rows[free]  # of several for one slot, one wins

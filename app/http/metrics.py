@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
@@ -11,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from app.extender.service import Service
-from app.extender.states import state_of
+from app.extender.states import Tally
 from app.http.stalls import Stalls
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0)
@@ -22,14 +21,14 @@ class _State(Collector):
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._gangs = Tally(service.inventory)
 
     def collect(self) -> Iterable[Metric]:
         service = self._service
         inventory = service.inventory
         gangs = GaugeMetricFamily("muster_gangs", "Gangs by state.", labels=["state"])
-        tally = Tally(str(state_of(gang, inventory)) for gang in inventory.gangs)
-        for state, count in sorted(tally.items()):
-            gangs.add_metric([state], count)
+        for state, count in sorted(self._gangs.count().items()):
+            gangs.add_metric([str(state)], count)
         yield gangs
         yield GaugeMetricFamily(
             "muster_ready", "1 when the cache is complete and fresh.", value=service.ready

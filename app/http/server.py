@@ -16,6 +16,7 @@ import uvloop
 from starlette.types import ASGIApp
 
 from app.domain.errors import InputError
+from app.http.gather import GatheringProtocol
 
 KEEP_ALIVE_SECONDS = 180
 """Longer than Go's idle connections (90 s): it does not repeat a POST on a connection that we closed."""
@@ -56,8 +57,9 @@ async def serve(running: contextlib.AbstractAsyncContextManager[None], listeners
 
 def _config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
-        app, log_config=None, access_log=False, timeout_keep_alive=KEEP_ALIVE_SECONDS, lifespan="off",
-        timeout_graceful_shutdown=1,
+        app, http=GatheringProtocol, ws="none", lifespan="off", log_config=None, access_log=False,
+        proxy_headers=False, server_header=False, date_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=1,
     )  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the counts in a PodGroup's status (scheduling.x-k8s.io), unless somebody else does.
 
-Decides whether there is something new to say and whether the fields are ours. Never forces: when another
-field manager owns a count, the group is left alone from then on. A field that is absent counts as 0.
+Decides whether there is something new to say, when, and whether the fields are ours. A gang that starts goes
+through several counts in a moment: they are given a few seconds to settle. Never forces: when another field
+manager owns a count, the group is left alone from then on. A field that is absent counts as 0.
 
 The API server ignores `metadata.uid` in an apply of the status subresource (checked against 1.37): counts
 for a group that was just recreated under its name are corrected by the next change, not refused.
@@ -10,6 +11,7 @@ for a group that was just recreated under its name are corrected by the next cha
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
@@ -24,6 +26,9 @@ from app.kube.client import APPLY_PATCH, Api, object_path, refused, writer_query
 from app.kube.writer import PacedWriter, Rank
 
 API_VERSION: Final = "scheduling.x-k8s.io/v1alpha1"
+SETTLE_SECONDS: Final = 3.0
+"""From the first change to the write, which takes all that came meanwhile."""
+
 _REMEMBERED: Final = 20_000
 _WRITE_SECONDS: Final = 10.0
 _log = structlog.get_logger("muster.kube.status")
@@ -36,6 +41,7 @@ class StatusCounts:
         self._api = api
         self._writer = writer
         self._wanted: dict[str, dict[str, int]] = {}
+        self._settling: dict[str, asyncio.TimerHandle] = {}
         self._written: LRUCache[str, dict[str, int]] = LRUCache(_REMEMBERED)
         self._off: LRUCache[str, bool] = LRUCache(_REMEMBERED)
 
@@ -52,16 +58,27 @@ class StatusCounts:
             self.forget(uid)
             return
         self._wanted[uid] = wanted
-        if not self._writer.put(("status", uid), Rank.GROUP_STATUS, lambda: self._write(group)):
-            del self._wanted[uid]
+        if uid not in self._settling:
+            loop = asyncio.get_running_loop()
+            self._settling[uid] = loop.call_later(SETTLE_SECONDS, self._settled, group)
 
     def forget(self, uid: str) -> None:
         """Drop what is not written yet."""
         self._wanted.pop(uid, None)
         self._writer.drop(("status", uid))
+        if (timer := self._settling.pop(uid, None)) is not None:
+            timer.cancel()
+
+    def _settled(self, group: PodGroup) -> None:
+        uid = group.uid
+        del self._settling[uid]
+        if uid in self._wanted and not self._writer.put(
+            ("status", uid), Rank.GROUP_STATUS, lambda: self._write(group)
+        ):
+            del self._wanted[uid]
 
     def _said(self, group: PodGroup, wanted: dict[str, int]) -> bool:
-        """Compared with our last write where there is one: what the watch shows may be older than that."""
+        """Compared with our last write, even one under way, where there is one: the watch may be behind."""
         said = self._written.get(group.uid)
         if said is None:
             said = dict(group.status)
@@ -79,6 +96,7 @@ class StatusCounts:
             "metadata": {"name": key.name, "namespace": key.namespace, "uid": group.uid},
             "status": counts,
         }
+        self._written[group.uid] = counts
         try:
             status, answer = await self._api.request(
                 "PATCH",
@@ -89,13 +107,12 @@ class StatusCounts:
                 timeout_seconds=_WRITE_SECONDS,
                 write="status",
             )
-            if status == HTTPStatus.OK:
-                self._written[group.uid] = counts
-            elif status == HTTPStatus.CONFLICT and is_ownership_conflict(answer):
+            if status == HTTPStatus.CONFLICT and is_ownership_conflict(answer):
                 self._switch_off(group, "another field manager")
-            elif status != HTTPStatus.NOT_FOUND:
+            elif status not in (HTTPStatus.OK, HTTPStatus.NOT_FOUND):
                 raise refused("PATCH", path, status, answer)
         except Exception:
+            self._written.pop(group.uid, None)
             self._wanted.setdefault(group.uid, counts)  # the writer may try again
             raise
 

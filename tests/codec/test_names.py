@@ -35,6 +35,18 @@ def test_every_name_has_the_position_that_a_dict_gives_it(
             assert rows is None, "there is nothing to find"
 
 
+@given(st.lists(plain, unique=True, min_size=1, max_size=120), st.lists(st.integers(1, 40), min_size=1))
+def test_an_index_that_grew_finds_what_a_new_one_does(known: list[str], steps: list[int]) -> None:
+    asked, growing = orjson.dumps(known), known[:1]
+    index = NameIndex(growing)
+    for step in steps:
+        found, anew = index.rows(asked), NameIndex(list(growing)).rows(asked)
+        assert found is not None
+        assert anew is not None
+        assert found.tolist() == anew.tolist()
+        growing += known[len(growing) : len(growing) + step]
+
+
 def test_thousands_of_alike_names_are_found() -> None:
     names = [f"node-{number:05d}" for number in range(5000)]
     rows = NameIndex(names).rows(orjson.dumps(names))

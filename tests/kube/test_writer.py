@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -15,6 +16,7 @@ from app.domain.gang import PodGroup
 from app.domain.ids import GangApi, GangKey, PodUid
 from app.domain.plan import PodRef
 from app.kube.events import Reporter
+from app.kube.status import SETTLE_SECONDS
 from app.kube.writer import PacedWriter, Rank
 from tests.kube.helpers import running
 from tests.kube.virtual import virtual
@@ -73,9 +75,10 @@ class TestPace:
     async def test_groups_go_before_pods(self) -> None:
         api = Recorder()
         tell = reporter(api)
+        tell.counts(group(), {"scheduled": 1})
+        await asyncio.sleep(SETTLE_SECONDS + 0.1)
         for number in range(50):
             tell.event(pod(number), reason="Waiting", message="pod")
-        tell.counts(group(), {"scheduled": 1})
         tell.event(group(), reason="Waiting", message="group")
         async with running(tell.run()):
             await asyncio.sleep(1)
@@ -154,7 +157,7 @@ class TestRepeating:
         tell.forget(pod(1))
         tell.forget(group())
         async with running(tell.run()):
-            await asyncio.sleep(1)
+            await asyncio.sleep(5)
             assert api.sent == []
             for _ in range(2):
                 tell.event(pod(1), reason="R", message="m")
@@ -235,9 +238,60 @@ class TestStatus:
         tell.counts(group(), {"scheduled": 1})
         tell.counts(group(), {"scheduled": 2})
         async with running(tell.run()):
-            await asyncio.sleep(1)
+            await asyncio.sleep(5)
             tell.counts(group(status=(("scheduled", 1),)), {"scheduled": 2})  # the watch is behind
-            await asyncio.sleep(1)
+            await asyncio.sleep(5)
             tell.counts(group(), {"scheduled": 0})
-            await asyncio.sleep(1)
+            await asyncio.sleep(5)
         assert [body["status"] for _, _, body in api.sent] == [{"scheduled": 2}, {"scheduled": 0}]
+
+    @virtual
+    async def test_a_gang_that_starts_in_a_moment_is_written_once(self) -> None:
+        api = Recorder()
+        tell = reporter(api)
+        async with running(tell.run()):
+            for scheduled, running_ in ((3, 0), (8, 5), (8, 8)):
+                tell.counts(group(), {"scheduled": scheduled, "running": running_})
+                await asyncio.sleep(0.9)
+            await asyncio.sleep(60)
+        assert [body["status"] for _, _, body in api.sent] == [{"scheduled": 8, "running": 8}]
+        assert api.sent[0][0] < 5
+
+    @virtual
+    async def test_endless_change_is_seen_within_5_seconds_and_its_end_as_well(self) -> None:
+        api = Recorder()
+        tell = reporter(api)
+        async with running(tell.run()):
+            for count in range(1, 31):
+                tell.counts(group(), {"running": count})
+                await asyncio.sleep(1)
+            await asyncio.sleep(5)
+        times = [0.0, *(time for time, _, _ in api.sent)]
+        assert all(later - earlier < 5 for earlier, later in pairwise(times))
+        assert api.sent[-1][2]["status"] == {"running": 30}
+        assert len(api.sent) <= 10
+
+    @virtual
+    async def test_back_to_the_old_counts_while_the_new_ones_are_written(self) -> None:
+        api = Recorder()
+        tell = reporter(api)
+        async with running(tell.run()):
+            tell.counts(group(), {"running": 1})
+            await asyncio.sleep(5)
+            tell.counts(group(), {"running": 2})
+            await asyncio.sleep(SETTLE_SECONDS + 0.005)  # under way
+            tell.counts(group(), {"running": 1})
+            await asyncio.sleep(5)
+        assert [body["status"]["running"] for _, _, body in api.sent] == [1, 2, 1]
+
+    @virtual
+    async def test_counts_that_were_not_written_are_tried_again(self) -> None:
+        api = Recorder()
+        api.answers = [500]
+        tell = reporter(api)
+        async with running(tell.run()):
+            tell.counts(group(), {"running": 1})
+            await asyncio.sleep(60)
+            tell.counts(group(), {"running": 1})
+            await asyncio.sleep(60)
+        assert [body["status"] for _, _, body in api.sent] == [{"running": 1}] * 2
