@@ -255,7 +255,7 @@ class Bind:
         for uid in [uid for uid, until in self._doubtful.items() if until <= now]:
             del self._doubtful[uid]
             booking = self._inventory.book.get(uid)
-            if booking is not None and booking.phase is Phase.RESERVED:
+            if booking is not None and booking.gang is None and booking.phase is not Phase.POSTED:
                 self._inventory.release(uid)
         for key in self._last_move.keys() - set(self.barrier.gangs()):
             del self._last_move[key]

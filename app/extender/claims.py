@@ -66,6 +66,14 @@ def claim_of(gang: Gang, inventory: Inventory, known: Claim | None) -> Claim:
     )
 
 
+def whole(gang: Gang) -> Demand:
+    """What a gang would ask for if none of its members had a seat."""
+    roll = gang.roll
+    members = tuple(Member(uid=pod.uid, template=pod.template) for pod in roll.ready)
+    need = min(roll.missing, len(members))
+    return Demand(gang=gang.key, members=members, need=need, priority=roll.priority)
+
+
 def unseated(gang: Gang, inventory: Inventory) -> list[Pod]:
     """Ready members without a seat, oldest first."""
     others = gang.roll.ready_but(inventory.book.uids(gang.key))

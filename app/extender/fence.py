@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes that are kept for one starving gang: which they are, and what gangs behind it see instead.
 
-Chosen on a picture in which everything that runs is gone: the nodes that carry the gang and of which
-least must come free. Pure: the same cluster gives the same choice. Decides neither who starves nor when.
+Chosen on a picture in which all that others run is gone: the nodes that carry the gang and of which least
+must come free. Pure: the same cluster gives the same choice. Decides neither who starves nor when.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 import numpy as np
 
-from app.domain.ids import GangKey
+from app.domain.ids import GangKey, NodeName
+from app.domain.placement import Template
 from app.domain.plan import Demand, Plan
+from app.domain.resources import is_device
 from app.extender.claims import Claim, Rank, Signature
 from app.inventory.columns import Rows
 from app.inventory.inventory import Inventory
@@ -41,6 +45,16 @@ class Fence(msgspec.Struct, eq=False):
         if claim.signature != self.signature or claim.demand is None:
             return False
         return isinstance(_plan_on(self.rows, claim.demand, inventory), Plan)
+
+    def drained(self, claim: Claim, inventory: Inventory) -> bool:
+        """Whether nobody else holds a device on these nodes that the gang asks for."""
+        columns = inventory.columns
+        devices = set(filter(is_device, claim.names))
+        held = sum(int((columns.used(name) + columns.reserved(name))[self.rows].sum()) for name in devices)
+        kept = set(self.rows.tolist())
+        for row, template in _own(self.key, inventory):
+            held -= sum(amount for name, amount in template.requests if name in devices and row in kept)
+        return bool(devices) and held <= 0
 
 
 def fence_for(claim: Claim, key: GangKey, inventory: Inventory) -> Fence | None:
@@ -74,8 +88,19 @@ def _emptiest_first(claim: Claim, inventory: Inventory) -> Rows:
 
 
 def _plan_on(rows: Rows, demand: Demand, inventory: Inventory) -> object:
-    """Seats on these rows alone, if nothing ran there."""
+    """Seats on these rows alone, if nothing ran there but what the gang itself has: that waits with it."""
     empty = inventory.view_when_empty()
     free = np.zeros_like(empty.free)
     free[:, rows] = empty.free[:, rows]
+    for row, template in _own(demand.gang, inventory):
+        inventory.columns.shift(free, row, template.requests, sign=-1)
     return plan(inventory.as_view(free), demand)
+
+
+def _own(key: GangKey, inventory: Inventory) -> Iterator[tuple[int, Template]]:
+    """Row and template of each member that is bound or has a seat."""
+    gang = inventory.gangs.get(key)
+    for pod in gang.roll.bound if gang is not None else ():
+        yield inventory.columns.row_of[NodeName(pod.node or "")], pod.template
+    for booking in inventory.book.of(key):
+        yield booking.row, booking.template

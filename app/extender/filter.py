@@ -63,11 +63,12 @@ class Filter:
         booking = self._inventory.book.get(pod.uid)
         if booking is not None:
             return self._seated(pod, booking, offer)
-        if pod.gang is not None and pod.grouped:
-            self._admission.refused(pod.uid)
-            unseen = pod.uid not in self._inventory.pods
-            return _refuse(Refusal(reason=Reason.UNSEEN) if unseen else self._roster.refusal(pod.gang), offer)
-        return self._ordinary(pod, offer)
+        if pod.gang is None or not pod.grouped:
+            return self._ordinary(pod, offer)
+        if pod.uid not in self._inventory.pods:
+            return _refuse(Refusal(reason=Reason.UNSEEN), offer)
+        self._admission.refused(pod.uid)
+        return _refuse(self._roster.refusal(pod.gang), offer)
 
     # -- a member with a seat
 

@@ -65,9 +65,14 @@ class Roster:
         self.look_again(key)
 
     def look_again(self, key: GangKey) -> None:
-        """The next round, whenever there is one, sorts out what the gang lacks."""
-        self.lacking.add(key)
-        self._unsorted[key] = None
+        """The next round, whenever there is one, sorts out what the gang lacks. One that is gone and has left
+        nothing is forgotten now: a replica that stands by has no rounds for months."""
+        there = self._inventory.gangs.get(key) or self._inventory.book.count(key) or self.backlog.get(key)
+        if not there:
+            self.forget(key)
+        else:
+            self.lacking.add(key)
+            self._unsorted[key] = None
 
     def unsorted(self) -> list[GangKey]:
         """Gangs to be sorted out, each once, in the order in which they changed; asking takes them."""
@@ -77,6 +82,7 @@ class Roster:
     def forget(self, key: GangKey) -> None:
         """The gang is gone."""
         self.lacking.discard(key)
+        self._unsorted.pop(key, None)
         self._standing.pop(key, None)
 
     def failed(self, key: GangKey, timing: Timing) -> None:

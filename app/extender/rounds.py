@@ -16,11 +16,11 @@ import msgspec
 import structlog
 
 from app.domain.ids import GangKey
-from app.domain.plan import Plan
+from app.domain.plan import Demand, Plan
 from app.domain.reasons import Reason, Refusal
 from app.extender.admission import Admission
 from app.extender.backlog import Line, Place
-from app.extender.claims import Claim
+from app.extender.claims import Claim, whole
 from app.extender.fence import Fence
 from app.extender.ports import Leadership
 from app.extender.roster import Roster
@@ -30,7 +30,7 @@ from app.extender.starvation import Starvation
 from app.extender.timing import Timing
 from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory
-from app.inventory.reservations import Phase
+from app.inventory.reservations import Booking, Phase
 from app.inventory.view import View
 from app.planner.plan import plan
 
@@ -173,16 +173,20 @@ class Rounds:
         claim = self._roster.claim(gang)
         assert claim.demand is not None, "a claim without members does not stand"
         fence = self.starvation.fence_before(place)
-        verdict = plan(self._view(claim, fence), claim.demand)
+        verdict = plan(self._view(claim.demand, fence), claim.demand)
         if isinstance(verdict, Plan):
             self._seat(place, verdict)
         elif not self._replan(place, fence):
             self._refuse(place, verdict, fence)
 
-    def _view(self, claim: Claim, fence: Fence | None) -> View:
-        """What is free for a gang."""
-        assert claim.demand is not None, "only a demand sees anything"
-        view = self._inventory.view(priority=claim.demand.priority, gang=claim.demand.gang)
+    def _view(self, demand: Demand, fence: Fence | None, *, without: list[Booking] | None = None) -> View:
+        """What is free for a gang; it would be, `without` some of its seats."""
+        view = self._inventory.view(priority=demand.priority, gang=demand.gang)
+        if without:
+            free = view.free.copy()
+            for seat in without:
+                self._inventory.columns.shift(free, seat.row, seat.template.requests, sign=1)
+            view = self._inventory.as_view(free)
         return view if fence is None else fence.outside(view, self._inventory)
 
     def _in_play(self, gang: Gang, standing: Standing) -> bool:
@@ -199,26 +203,25 @@ class Rounds:
         return bool(vacant)
 
     def _replan(self, place: Place, fence: Fence | None) -> bool:
-        """The seats a gang has already may be in the way of the rest: plan it anew if none is in use yet."""
+        """The seats a gang has already may be in the way of the rest: plan it anew if none is in use yet.
+
+        As long as there is no such plan, nothing is given back: what comes free wakes everybody who waits.
+        """
         gang = self._inventory.gangs.get(place.key)
         old = self._inventory.book.of(place.key)
         if gang is None or not old or len(old) >= gang.roll.missing:
             return False
         if any(booking.phase is not Phase.RESERVED for booking in old):
             return False
+        demand = whole(gang)
+        verdict = plan(self._view(demand, fence, without=old), demand)
+        if not isinstance(verdict, Plan):
+            return False
         for booking in old:
             self._inventory.release(booking.uid)
-        claim = self._roster.claim(gang)
-        verdict = plan(self._view(claim, fence), claim.demand) if claim.demand is not None else None
-        if isinstance(verdict, Plan):
-            self._admission.withdraw(old)
-            self._seat(place, verdict)
-            return True
-        seats = Plan(gang=gang.key, seats=tuple(booking.seat for booking in old))
-        for made, booking in zip(self._inventory.reserve(seats, extend=old[0].plan), old, strict=True):
-            made.nominated = booking.nominated
-        self._roster.look_again(place.key)
-        return False
+        self._admission.withdraw(old)
+        self._seat(place, verdict)
+        return True
 
     def _seat(self, place: Place, verdict: Plan) -> None:
         existing = self._inventory.book.of(place.key)
@@ -232,9 +235,10 @@ class Rounds:
     def _refuse(self, place: Place, verdict: Refusal, fence: Fence | None) -> None:
         demand = place.claim.demand
         assert demand is not None, "only a demand is refused"
-        if fence is not None and isinstance(plan(self._view(place.claim, None), demand), Plan):
+        if fence is not None and isinstance(plan(self._view(demand, None), demand), Plan):
             verdict = msgspec.structs.replace(verdict, reason=Reason.BEHIND, subject=str(fence.key))
         place.line.refuse(verdict, self._inventory.columns.generations(place.claim.names), fence)
+        self.starvation.refused(place.line)
         self._let_preempt(place.line, [rank[-1] for rank in place.line.ranks])
 
     def _join_refused(self, key: GangKey) -> None:

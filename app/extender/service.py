@@ -96,7 +96,8 @@ class Service:
                     self._release(after)
         for key in touched.gangs:
             self.bind.review(key)
-            self.narrator.changed(key)
+            if self._active:  # who becomes active looks at everybody
+                self.narrator.changed(key)
         self._plan_soon()
 
     def _arrived(self, pod: Pod) -> None:

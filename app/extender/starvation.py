@@ -7,6 +7,8 @@ at a time, that of the first starving gang in order: nodes that drain for somebo
 Remembers only what this process has seen; never takes a seat and gives none.
 
     waits ──── a later gang is seated ───▶ passed over ──── `seconds` later ───▶ starves
+      ▲                                                                            │
+      └────────── its nodes are rid of all others' devices, and it does not fit ───┘
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable
 
-from app.extender.backlog import Backlog, Place
+from app.extender.backlog import Backlog, Line, Place
 from app.extender.claims import Rank, Signature
 from app.extender.fence import Fence, fence_for
 from app.inventory.inventory import Inventory
@@ -39,8 +41,10 @@ class Starvation:
         """What is kept now, and for whom."""
 
     def fence_before(self, place: Place) -> Fence | None:
-        """The fence that this gang is behind, if it is behind one."""
-        return self.fence if self.fence is not None and place.claim.rank > self.fence.rank else None
+        """The fence that this gang is behind, if it is behind one. A gang that has begun to bind is behind
+        none: what it holds comes free only when it has run, and the fence may be waiting for just that."""
+        rank = place.claim.rank
+        return self.fence if self.fence is not None and rank[0] and rank > self.fence.rank else None
 
     # -- what the rounds tell
 
@@ -82,6 +86,18 @@ class Starvation:
         self._passed.update(dict.fromkeys(self._fresh[:before], self._clock()))
         del self._fresh[:before]
 
+    def refused(self, line: Line) -> None:
+        """Gangs of this line found no seats. Where the nodes kept for one of them are rid of everybody else's
+        devices, something is in its way that does not queue (a DaemonSet's CPUs): keeping them idle does not
+        help. Its time begins anew."""
+        place = self._backlog.get(self.fence.key) if self.fence is not None else None
+        if self.fence is None or place is None or place.line is not line:
+            return
+        if self.fence.drained(place.claim, self._inventory):
+            _strike(self._starving, self.fence.rank)
+            insort(self._fresh, self.fence.rank)
+            self._choose()
+
     # -- the fence
 
     def _choose(self) -> None:
@@ -113,7 +129,7 @@ class Starvation:
         if place.claim.signature in self._hopeless:
             return None
         fence = fence_for(place.claim, place.key, self._inventory)
-        if fence is None:
+        if fence is None and place.claim.rank[0]:  # what others hold already says nothing about the rest
             self._hopeless.add(place.claim.signature)
         return fence
 

@@ -66,8 +66,9 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 async def _hung_up(receive: Receive) -> None:
-    """Ends when the caller drops the connection."""
-    await receive()  # the body is read: what comes next is the disconnect
+    """Ends when the caller drops the connection. The body has been read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _reply(

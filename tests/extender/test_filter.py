@@ -230,6 +230,7 @@ def test_a_member_that_the_watch_has_not_shown_is_refused_and_reserves_nothing(m
     answer = orjson.loads(world.run(world.service.filter(filter_body(member("a"), ["n1"]))))
     assert answer["FailedAndUnresolvableNodes"] == {"n1": Reason.UNSEEN.sentence}
     assert seats(world) == {}
+    assert not world.service.admission._refused, "it may be deleted already, and never be shown"
 
 
 def test_a_call_that_is_ahead_of_the_watch_waits_for_it(make: Make) -> None:

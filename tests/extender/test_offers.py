@@ -63,6 +63,11 @@ def test_a_node_that_is_not_known_yet_is_looked_up_again(
     assert offers.rows(offer(asked)).tolist() == [*rows_of(world, names), len(NAMES)]
 
 
+def test_a_name_that_begins_like_the_longest_known_is_another(world: World, offers: Offers) -> None:
+    asked = [*NAMES[1:], NAMES[0] + "x"]
+    assert offers.rows(offer(asked)).tolist() == [*rows_of(world, NAMES[1:]), -1]
+
+
 @pytest.mark.parametrize("twice", [NAMES[0], "unknown"])
 @pytest.mark.parametrize("names", [SHUFFLED, SHUFFLED[:5]])
 def test_a_node_offered_twice_has_one_row(world: World, offers: Offers, names: list[str], twice: str) -> None:

@@ -169,3 +169,51 @@ def test_nobody_is_evicted_for_a_node_that_stays_reserved(make: Make) -> None:
     assert "n1" in answer["FailedAndUnresolvableNodes"]
     body = preempt_body(preemptor, {"n1": [low]})
     assert orjson.loads(world.run(world.service.preempt(body))) == {"NodeNameToMetaVictims": {}}
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_gangs_that_came_and_went_leave_nothing_behind(make: Make, active: bool) -> None:
+    """Also where nobody plans or tells: a replica stands by for months."""
+    world = make(make_node("n1").gpus(8), make_pod("other").gpus(1))
+    world.active = active
+    world.tick(1)
+    for number in range(5):
+        group, pod = make_group(f"g{number}", 1), member(f"m{number}", f"g{number}")
+        for one in (group, pod):
+            world.put(one)
+        for one in (group, pod):
+            world.remove(one)
+    world.tick(3)
+    roster, narrator = world.service.roster, world.service.narrator
+    kept = (roster._unsorted, roster.lacking, roster._standing, narrator._changed, narrator._fresh)
+    assert not any(kept), kept
+    world.active = True
+    world.put(make_group("h", 1))
+    world.put(member("h-0", "h"))
+    world.tick(1)
+    assert seats(world) == {"h-0": "n1"}
+
+
+def test_who_becomes_active_tells_of_gangs_that_changed_while_it_stood_by(make: Make) -> None:
+    world = make(make_node("n1").gpus(1))
+    world.active = False
+    world.tick(1)
+    world.put(make_group("g", 2))
+    world.put(member("m"))
+    world.active = True
+    world.tick(5)
+    said = [event["reason"] for event in world.objects("Event") if event["involvedObject"]["name"] == "m"]
+    assert said == ["GangIncomplete"]
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_the_place_of_an_ordinary_pod_in_doubt_is_given_back(make: Make, again: bool) -> None:
+    """Whether kube-scheduler has asked about it again meanwhile, or not."""
+    world = make(make_node("n1").gpus(1), make_pod("p").gpus(1), make_pod("q").gpus(1))
+    world.fail_next = "before"
+    assert "did not answer" in (world.error(world.bind("p", "n1")) or "")
+    if again:
+        assert world.filter("p", ["n1"])["NodeNames"] == ["n1"]
+    assert world.filter("q", ["n1"])["NodeNames"] == []
+    world.tick(6)
+    assert world.filter("q", ["n1"])["NodeNames"] == ["n1"]

@@ -431,6 +431,20 @@ def test_a_plan_that_cannot_grow_keeps_the_seats_it_has(make: Make) -> None:
     assert world.error(world.bind(next(iter(seats(world))), "n1")) is None, "it is held"
 
 
+def test_gangs_whose_plans_cannot_grow_do_not_wake_each_other_for_ever(make: Make) -> None:
+    nodes = [make_node(f"n-{zone}").gpus(1).zone(zone) for zone in "gh"]
+    pods = [pod.selector({"topology.kubernetes.io/zone": zone}) for zone in "gh" for pod in gated(zone)]
+    world = make(*nodes, make_group("g", 1), make_group("h", 1), *pods)
+    assert set(seats(world).values()) == {"n-g", "n-h"}
+    for gang in "gh":
+        world.put(make_group(gang, 2))
+    world.tick(1)
+    columns = world.service.inventory.columns
+    before = columns.grown
+    world.tick(3)
+    assert columns.grown == before, "nothing came free"
+
+
 # -- the seat of a member that went
 
 

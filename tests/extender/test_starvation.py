@@ -367,3 +367,88 @@ def test_a_single_that_only_a_fence_holds_back_is_not_sent_to_preempt(make: Make
     assert kept(world)[0] == "large"
     assert seats(world) == {}
     assert world.get("Pod", "single")["spec"]["schedulingGates"]
+
+
+def half(gang: str, created: str, *, minimum: int, node: str) -> list[Builder]:
+    """A gang of 4 GPUs each of which one is bound and the others wait."""
+    members = [make_pod(f"{gang}-{n}").gpus(4).gang(gang) for n in range(minimum)]
+    return [
+        make_group(gang, minimum).created(created),
+        members[0].on(node),
+        *(m.gated() for m in members[1:]),
+    ]
+
+
+@pytest.fixture
+def halves(make: Make) -> World:
+    """Two half-bound gangs on two full nodes; the first was passed over for too long, and starves."""
+    world = make(
+        *nodes(), make_node("small").gpus(1), hold("x", "n0", 4), hold("y", "n1", 4),
+        *half("one", "2026-01-01T00:00:00Z", minimum=3, node="n0"),
+        *half("two", "2026-01-02T00:00:00Z", minimum=2, node="n1"),
+        timing=timing(),
+    )  # fmt: skip
+    pass_over(world, "s1")
+    world.tick(PATIENCE + 1)
+    nudge(world)
+    assert kept(world)[0] == "one"
+    return world
+
+
+def test_what_a_half_bound_gang_holds_itself_does_not_come_free_for_it(halves: World) -> None:
+    assert kept(halves) == ("one", ["n1"]), "half of n0 is its own"
+
+
+def test_a_half_bound_gang_is_behind_no_fence(halves: World) -> None:
+    halves.remove(hold("y", "n1", 4))
+    assert seats(halves) == {"two-1": "n1"}, "only when it has run does n1 come free"
+    bind_all(halves, {}, 0)
+    assert runs(halves, "two")
+    for n in range(2):
+        halves.apply("DELETED", halves.get("Pod", f"two-{n}"))
+    assert set(seats(halves)) == {"one-1", "one-2"}
+
+
+def test_a_half_bound_gang_for_which_there_are_no_nodes_does_not_spoil_it_for_its_like(make: Make) -> None:
+    """An empty cluster would hold two more members, but not beside the one that is bound."""
+    wounded = half("one", "2026-01-01T00:00:00Z", minimum=5, node="n0")
+    world = make(*nodes(), make_node("small").gpus(1), hold("x", "n0", 4), hold("y", "n1", 4), *wounded,
+                 *large("like", count=4, gpus=4), timing=timing())  # fmt: skip
+    pass_over(world, "s1")
+    world.tick(PATIENCE + 1)
+    nudge(world)
+    assert kept(world) == ("like", ["n0", "n1"])
+
+
+def test_nodes_that_came_free_and_did_not_help_are_given_back(make: Make) -> None:
+    """The gang asks for all CPUs of a node, of which something that never ends holds one."""
+    daemon = make_pod("daemon").cpu("1").scheduler("other").on("n0")
+    members = [pod.set("spec.containers", all_cpus(pod)) for pod in large(count=1)[1:]]
+    world = make(
+        make_node("n0").gpus(8).cpu("4"), make_node("small").gpus(1).cpu("1"), daemon, hold("x", "n0", 8),
+        large(count=1)[0], *members, timing=timing(),
+    )  # fmt: skip
+    pass_over(world, "s1")
+    world.tick(PATIENCE + 1)
+    nudge(world)
+    assert kept(world) == ("large", ["n0"])
+    put(world, make_group("s2", 1).created("2026-03-01T00:00:00Z"), small("s2-0", "s2", 2))
+    assert seats(world) == {}
+    world.put(make_node("n0").gpus(8).cpu("5"))
+    world.put(make_node("n0").gpus(8).cpu("4"))
+    assert kept(world) == ("large", ["n0"]), "others are still there"
+    world.remove(hold("x", "n0", 8))
+    assert kept(world) == ("", [])
+    assert seats(world) == {"s2-0": "n0"}
+    world.tick(PATIENCE - 1)
+    nudge(world)
+    assert kept(world) == ("", []), "its time has begun anew"
+    world.tick(2)
+    nudge(world)
+    assert kept(world) == ("large", ["n0"])
+
+
+def all_cpus(pod: Builder) -> object:
+    (container,) = pod.build()["spec"]["containers"]
+    container["resources"]["requests"]["cpu"] = "4"
+    return [container]
