@@ -2,7 +2,7 @@
 """Finds thousands of names in a JSON list at once, without making one of them text.
 
 A hash table whose keys are the names' own bytes, eight to a word, probed for all names together: each step is
-one over arrays. A lookup name by name in a dict costs several times as much, most of it in cache misses.
+one over arrays. Decoding the names and looking each up in a dict costs half as much again.
 """
 
 from __future__ import annotations
