@@ -3,7 +3,8 @@
 
 Right before the POSTs every member is looked at again (alive, unbound, its node not overdrawn, this
 process still active). Once posted, a seat stays reserved until the watch shows the pod on its node; where
-a POST failed it stays reserved for the same pod, so that half a gang can be completed.
+a POST failed it stays reserved for the same pod, so that half a gang can be completed, and is in doubt
+(POSTED still) until the pod is tried again or some seconds are over.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ MOST_HOLD_SECONDS = 570.0
 """Below the httpTimeout of the bind stanza (10 min): we must be the first to end a hold."""
 
 DOUBT_SECONDS = 5.0
-"""How long the place of an ordinary pod is kept after a binding whose answer was lost."""
+"""How long a place is kept, whatever happens, after a binding that failed: if only its answer was lost, the
+watch shows the pod on its node by then."""
 
 NOT_ACTIVE = "this Muster is not active: another replica holds the scheduler's Lease"
 STOPPING = "Muster is shutting down; kube-scheduler will try again"
@@ -78,7 +80,7 @@ class Bind:
         if error is not None:
             return error
         assert pod is not None
-        booking = self._inventory.book.get(pod.uid)
+        booking = self._seat_of(pod.uid)
         if booking is None:
             return self._no_seat(pod) if pod.grouped else await self._ordinary(pod, node)
         if booking.node != node:
@@ -88,6 +90,13 @@ class Bind:
         if booking.gang is None:
             return await self._ordinary(pod, node)
         return await self._wait(pod, booking, booking.gang, hung_up)
+
+    def _seat_of(self, uid: PodUid) -> Booking | None:
+        """A member that kube-scheduler tries again was not bound: its seat is in doubt no more."""
+        booking = self._inventory.book.get(uid)
+        if booking is not None and booking.gang is not None and uid in self._doubtful:
+            self._end_doubt(uid)
+        return self._inventory.book.get(uid)
 
     def _unusable(self, pod: Pod | None, args: BindArgs) -> str | None:
         """An answer that needs no seat: an error, or empty when the pod is on that node already."""
@@ -197,8 +206,9 @@ class Bind:
             return bool(held)  # a gang of one whose gate is gone is no gang any more
         if not gang.defined:
             return False
-        posted = sum(booking.phase is Phase.POSTED for booking in self._inventory.book.of(key))
-        return gang.roll.settled + posted + held >= gang.roll.minimum
+        posted = [booking.uid for booking in self._inventory.book.of(key) if booking.phase is Phase.POSTED]
+        certain = sum(uid not in self._doubtful for uid in posted)
+        return gang.roll.settled + certain + held >= gang.roll.minimum
 
     def _turn_away(self, gang: GangKey, why: Callable[[Held], str]) -> None:
         for held in self.barrier.of(gang):
@@ -230,7 +240,7 @@ class Bind:
             if outcome.gone:
                 self._inventory.release(held.uid)
             else:
-                booking.phase = Phase.RESERVED
+                self._doubtful[held.uid] = self._clock() + DOUBT_SECONDS
                 self._roster.progressed(booking)
         if not held.answer.done():
             held.answer.set_result(outcome.error)
@@ -253,10 +263,7 @@ class Bind:
         """End holds that nobody joins any more, or that reached the gang's own deadline."""
         now = self._clock()
         for uid in [uid for uid, until in self._doubtful.items() if until <= now]:
-            del self._doubtful[uid]
-            booking = self._inventory.book.get(uid)
-            if booking is not None and booking.gang is None and booking.phase is not Phase.POSTED:
-                self._inventory.release(uid)
+            self._end_doubt(uid)
         for key in self._last_move.keys() - set(self.barrier.gangs()):
             del self._last_move[key]
         for key in self.barrier.gangs():
@@ -278,6 +285,17 @@ class Bind:
         if any(b.phase is Phase.ANSWERED for b in self._inventory.book.of(key)):
             self._last_move[key] = now
         return now - self._last_move.get(key, now) > self._timing.hold_seconds
+
+    def _end_doubt(self, uid: PodUid) -> None:
+        """It is not on its node: the place of an ordinary pod goes back, a seat is like any other."""
+        del self._doubtful[uid]
+        booking = self._inventory.book.get(uid)
+        if booking is None:
+            return
+        if booking.gang is None and booking.phase is not Phase.POSTED:
+            self._inventory.release(uid)
+        elif booking.gang is not None and booking.phase is Phase.POSTED:
+            self._tenure.unbound(booking)
 
     async def stop(self, *, seconds: float) -> None:
         """Answer every held call with an error, and give bindings under way this long to finish."""

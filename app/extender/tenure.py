@@ -110,6 +110,13 @@ class Tenure:
             if refusal is not None and not gang.roll.wounded:
                 self.give_up(key, refusal)
 
+    def unbound(self, booking: Booking) -> None:
+        """The binding of a member has failed for certain: what changed meanwhile holds for its seat too."""
+        booking.phase = Phase.RESERVED
+        self._check_row(booking.row)
+        if booking.gang is not None:
+            self._check_gang(booking.gang)
+
     def _lose(self, booking: Booking, refusal: Refusal) -> None:
         """One seat is lost; the rest stay only if they still carry the gang to its minimum."""
         self._inventory.release(booking.uid)

@@ -10,6 +10,7 @@ import pytest
 
 from app.extender.timing import Timing
 from tests.builders import GPU, PodBuilder, make_group, make_node, make_pod
+from tests.extender.conftest import Make
 from tests.extender.world import World
 
 
@@ -139,6 +140,55 @@ def test_a_lost_answer_keeps_the_seat_for_the_same_pod_which_is_retried_first(wo
     assert world.filter(left, ["n1"])["NodeNames"] == ["n1"]
     assert world.error(world.bind(left, "n1")) == "", "a gang with its minimum bound passes at once"
     assert calls.done()
+
+
+@pytest.mark.parametrize("change", ["min raised", "group deleted"])
+def test_a_lost_answer_keeps_the_place_of_a_pod_that_may_be_bound_whatever_happens_to_its_gang(
+    make: Make, change: str
+) -> None:
+    world = make(make_node("n1").gpus(1), make_group("g", min_member=1), member("a"), lag=True)
+    world.filter("a", ["n1"])
+    world.fail_next = "after"
+    world.bind("a", "n1")
+    binding = world.unseen.pop()
+    if change == "min raised":
+        world.put(make_group("g", min_member=2))
+    else:
+        world.remove(make_group("g"))
+    world.see()
+    assert reserved(world) == 1, "the pod is on its node, which the watch has not shown yet"
+    world.unseen.append(binding)
+    world.see()
+    assert (seats(world), reserved(world)) == (0, 0), "the seat has become usage"
+
+
+@pytest.mark.parametrize("change", ["node filled", "group deleted"])
+def test_the_place_of_a_member_in_doubt_is_given_back_when_it_was_not_bound(make: Make, change: str) -> None:
+    world = make(make_node("n1").gpus(1), make_group("g", min_member=1), member("a"))
+    world.filter("a", ["n1"])
+    world.fail_next = "before"
+    world.bind("a", "n1")
+    if change == "node filled":
+        world.put(make_pod("foreign").gpus(1).scheduler("other").on("n1"))
+    else:
+        world.remove(make_group("g"))
+    world.tick(4)
+    assert reserved(world) == 1
+    world.tick(2)
+    assert reserved(world) == 0
+
+
+def test_a_member_in_doubt_does_not_open_the_barrier_for_others(make: Make) -> None:
+    world = make(make_node("n1").gpus(2), make_group("g", min_member=1), member("a"), member("b"))
+    for name in "ab":
+        world.filter(name, ["n1"])
+    world.fail_next = "before"
+    world.bind("a", "n1")
+    world.put(make_group("g", min_member=2))
+    call = world.bind("b", "n1")
+    assert world.error(call) is None
+    assert world.error(world.bind("a", "n1")) == "", "its next call ends the doubt"
+    assert world.error(call) == ""
 
 
 def test_a_second_call_replaces_the_first_and_a_stray_node_is_refused(world: World) -> None:
