@@ -63,9 +63,8 @@ class Known(Generic[W, V]):
         key = identity.key
         self._listed.add(key)
         before = self._entries.get(key)
-        if before is not None and before.uid == identity.uid and before.version == identity.version != -1:
-            return []
-        return self._replace(key, obj, before)
+        same = before is not None and before.uid == identity.uid and before.version == identity.version != -1
+        return [] if same and not self.repeat else self._replace(key, obj, before)
 
     def end_list(self) -> Iterator[Update[V]]:
         """Everything that was known and not listed, removed one by one."""

@@ -84,8 +84,8 @@ class Frames(Generic[W]):
         A line without an identity raises 410: what it was about is unknown, only a list can tell.
         """
         try:
-            event = self._line.decode(line)
-            if event.type != "ERROR":
+            event: WatchLine[W] = self._line.decode(line)
+            if event.type == "BOOKMARK" or (event.type != "ERROR" and event.object.metadata.name):
                 return Event(event.type, event.object)
         except UNUSABLE:
             pass

@@ -101,7 +101,10 @@ def test_a_state_that_says_nothing_new_is_not_told_unless_all_are() -> None:
     assert known.changed(_object("o", "u", 2)) == []
     assert known.deleted(_object("o", "v", 3)) == [], "another of that name"
     assert known.changed(_object("o", "u", 2)) == [], "the version has moved on"
+    known.begin_list()
+    assert known.listed(_object("o", "u", 2)) == [], "nor by a list"
     known.repeat = True
+    assert known.listed(_object("o", "u", 2)) == [(("o", "u"), False)]
     assert known.changed(_object("o", "u", 4)) == [(("o", "u"), False)]
 
 

@@ -117,6 +117,12 @@ class TestDisconnected:
             await until(lambda: follower.lists == 2, "listed again")
             assert follower.error == ""
 
+    async def test_a_line_about_nobody_is_answered_with_a_list(self, fake: FakeApi) -> None:
+        async with following(fake, Consumer()) as follower:
+            await until(lambda: fake.streams == 1, "watching")
+            await fake.inject(b'{"type":"MODIFIED","object":{"metadata":{}}}')
+            await until(lambda: follower.lists == 2, "listed again")
+
     async def test_an_http_410_on_the_watch_is_listed_anew(self, fake: FakeApi) -> None:
         fake.faults.append(Fault("GET", "watch=true", 410))
         async with following(fake, Consumer()) as follower:
