@@ -56,7 +56,7 @@ class Admission:
         self._clearing: set[PodUid] = set()
         self._releases: dict[PodUid, float] = {}
         self.stuck: set[PodUid] = set()
-        """Seats that nominations do not help; the rounds give their plans up."""
+        """Seats that nominations do not help; the tenure gives their plans up."""
 
     # -- what happened
 
