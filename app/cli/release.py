@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import quote
 
+import click
 import msgspec
-import typer
 
 from app.codec.wire import UNUSABLE, Gate, ObjectList
 from app.domain.errors import ApiError
@@ -77,7 +77,7 @@ async def _release(
     finally:
         await api.close()
     verb = "would be released" if dry_run else "released"
-    typer.echo(f"{released} of {len(found)} gated pods {verb}")
+    click.echo(f"{released} of {len(found)} gated pods {verb}")
     return released == len(found)
 
 
@@ -107,13 +107,13 @@ async def _lift(admitter: Admitter, pod: _Waiting, dry_run: bool) -> bool:
     others = ", ".join(gate for gate in pod.gates if gate != GATE)
     rest = f", still gated by {others}" if others else ""
     if dry_run:
-        typer.echo(f"{meta.namespace}/{meta.name} would be released{rest}")
+        click.echo(f"{meta.namespace}/{meta.name} would be released{rest}")
         return True
     outcome = await admitter.lift_gate(PodRef(namespace=meta.namespace, name=meta.name, uid=PodUid(meta.uid)))
     if outcome.gone:
-        typer.echo(f"{meta.namespace}/{meta.name} is gone already")
+        click.echo(f"{meta.namespace}/{meta.name} is gone already")
     elif outcome.ok:
-        typer.echo(f"{meta.namespace}/{meta.name} released{rest}")
+        click.echo(f"{meta.namespace}/{meta.name} released{rest}")
     else:
-        typer.echo(f"{meta.namespace}/{meta.name} not released: {outcome.error}")
+        click.echo(f"{meta.namespace}/{meta.name} not released: {outcome.error}")
     return outcome.ok or outcome.gone

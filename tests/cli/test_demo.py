@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import orjson
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from app.cli import demo, serving
 from app.cli.client import NoAnswerError

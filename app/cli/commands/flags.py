@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flags that several commands share, so that they are spelled and explained alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+
+FILE: Final = click.Path(path_type=Path)
+"""A path; whether it can be read is for the command to find out, and to say in one line."""
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def kubeconfig(function: F) -> F:
+    """`--kubeconfig FILE`."""
+    return click.option(
+        "--kubeconfig", type=FILE, metavar="FILE", help="Kubeconfig [KUBECONFIG, in-cluster]."
+    )(function)
+
+
+def context(function: F) -> F:
+    """`--context NAME`."""
+    return click.option("--context", metavar="NAME", help="Kubeconfig context.")(function)
