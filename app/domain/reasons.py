@@ -23,6 +23,10 @@ class Reason(Enum):
     INCOMPLETE = ("Incomplete", "gang {gang} has {have} of {need} members")
     FOREIGN_GATE = ("ForeignGate", "gang {gang} has {have} of {need} members ready: {subject}")
     NEVER_FITS = ("NeverFits", "gang {gang} can never fit: {subject}")
+    NO_PACKING = (
+        "NoPacking",
+        "gang {gang} found no packing, not even on an empty cluster, which is no proof: {subject}",
+    )
     BUSY = ("Busy", "gang {gang} has seats for {have} of {need} members: {subject}")
     SURPLUS = ("Surplus", "gang {gang} has its minimum and runs; this further member waits: {subject}")
     BEHIND = ("Behind", "gang {gang} waits behind gang {subject}")

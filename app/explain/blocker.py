@@ -18,7 +18,7 @@ from app.domain.resources import CPU, is_device
 from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory, holder_of
 from app.planner.capacity import seats_per_row
-from app.planner.plan import plan
+from app.planner.plan import impossible, plan
 
 
 def unplannable(gang: Gang) -> Refusal | None:
@@ -85,9 +85,8 @@ def _never_fits(inventory: Inventory, demand: Demand) -> Refusal | None:
         if not seats_per_row(empty, template, empty.free, most=1).any():
             subject = _no_node(inventory, dict(template.requests), bool(inventory.admitting(template).any()))
             break
-    return Refusal(
-        reason=Reason.NEVER_FITS, gang=demand.gang, have=verdict.have, need=verdict.need, subject=subject
-    )
+    reason = Reason.NEVER_FITS if impossible(empty, demand) else Reason.NO_PACKING
+    return Refusal(reason=reason, gang=demand.gang, have=verdict.have, need=verdict.need, subject=subject)
 
 
 def _no_node(inventory: Inventory, requests: dict[str, int], admitted: bool) -> str:

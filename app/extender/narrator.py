@@ -139,7 +139,7 @@ class Narrator:
             self._said[gang.key] = Said(text=refusal.text, at=now if due else said.at, to=to)
 
     def _say(self, subject: PodRef | PodGroup, refusal: Refusal) -> None:
-        warning = refusal.reason in (Reason.NEVER_FITS, Reason.MIXED_APIS)
+        warning = refusal.reason in (Reason.NEVER_FITS, Reason.NO_PACKING, Reason.MIXED_APIS)
         self._reporter.event(
             subject, reason=f"Gang{refusal.reason.code}", message=refusal.text, warning=warning
         )

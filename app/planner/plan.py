@@ -20,7 +20,7 @@ from app.inventory.columns import Matrix
 from app.inventory.view import View
 from app.planner.capacity import seats_per_row, spare_devices
 from app.planner.pack import pack
-from app.planner.search import search
+from app.planner.search import exhausted, search
 
 Placement = list[tuple[Member, int]]
 
@@ -39,6 +39,29 @@ def plan(view: View, demand: Demand) -> Plan | Refusal:
 
 
 Groups = list[tuple[Template, list[Member]]]
+
+
+def impossible(view: View, demand: Demand) -> bool:
+    """Proof that the demand has no seats on this view. A refusal by `plan` alone proves it only for members
+    that are all alike: with unlike ones there may be a packing that was not found."""
+    groups = _by_template(demand.members)
+    if not _conceivable(view, groups, demand.need) or _too_much(view, groups, demand):
+        return True
+    return exhausted(
+        view, [member for _, members in _hardest(groups) for member in members], need=demand.need
+    )
+
+
+def _too_much(view: View, groups: Groups, demand: Demand) -> bool:
+    """Whether of some resource even the most modest members ask for more than there is in all."""
+    able = np.logical_or.reduce([view.admitting(template)[: view.rows] for template, _ in groups])
+    for name in {name for template, _ in groups for name, _ in template.requests}:
+        asked = sorted(dict(member.template.requests).get(name, 0) for member in demand.members)
+        column = view.column_of.get(name)
+        there = 0 if column is None else int(np.maximum(view.free[column, able], 0).sum())
+        if sum(asked[: demand.need]) > there:
+            return True
+    return False
 
 
 def _place_alike(view: View, template: Template, members: list[Member], demand: Demand) -> Placement | int:

@@ -40,6 +40,15 @@ def search(view: View, members: list[Member], *, need: int) -> Placement:
     return []
 
 
+def exhausted(view: View, members: list[Member], *, need: int) -> bool:
+    """Proof by trying: every way to seat `need` of the members was looked at, and there is none."""
+    if len(members) > MOST_MEMBERS:
+        return False
+    problem = _Problem(view, members)
+    found = problem.solve(len(members) - need)
+    return found is None and problem.steps > 0 and not problem.cut
+
+
 class _Problem:
     def __init__(self, view: View, members: list[Member]) -> None:
         self.members = members
@@ -49,7 +58,10 @@ class _Problem:
         self._asks = [self._ask(member, names) for member in members]
         allowed = {m.template: seats_per_row(view, m.template, view.free, most=1) for m in members}
         self._allowed = [allowed[member.template] for member in members]
-        self.rows = self._candidates(view, columns, list(allowed.values()))
+        rows = self._candidates(view, columns, list(allowed.values()))
+        self.cut = len(rows) > MOST_ROWS
+        """Whether rows were left out that could have made a difference."""
+        self.rows = sorted(rows[:MOST_ROWS])
         self._free = {row: [int(view.free[column, row]) for column in columns] for row in self.rows}
 
     @staticmethod
@@ -63,8 +75,7 @@ class _Problem:
         able = np.flatnonzero(np.vstack(allowed).any(axis=0))
         _, alike = np.unique(looks[:, able], axis=1, return_inverse=True)
         kinds = range(int(alike.max(initial=-1)) + 1)
-        rows = [int(row) for kind in kinds for row in able[alike == kind][: len(self.members)]]
-        return sorted(rows[:MOST_ROWS])
+        return [int(row) for kind in kinds for row in able[alike == kind][: len(self.members)]]
 
     def solve(self, skips: int) -> Placement | None:
         """A placement that leaves out exactly at most `skips` members, or None."""

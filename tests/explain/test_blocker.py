@@ -205,6 +205,31 @@ def test_never_fits_comes_before_who_is_in_the_way() -> None:
     assert why(inventory, demand(A, B, C)).reason is Reason.NEVER_FITS
 
 
+@pytest.mark.parametrize(
+    ("nodes", "asked"),
+    [
+        pytest.param([make_node("n1").gpus(8)], (5, 6), id="more in all than there is"),
+        pytest.param([make_node("n1").gpus(8), make_node("n2").gpus(4)], (3, 3, 6), id="every way was tried"),
+    ],
+)
+def test_unlike_members_never_fit_only_with_a_proof(nodes: list[NodeBuilder], asked: tuple[int, ...]) -> None:
+    inventory = inventory_of(*nodes)
+    refusal = why(inventory, demand(*(make_pod(f"p{n}").gpus(a) for n, a in enumerate(asked))))
+    assert refusal.reason is Reason.NEVER_FITS
+
+
+def test_without_a_proof_no_packing_was_found() -> None:
+    """Unlike members, more than are searched for: 17 take 6 of 8 GPUs each, but only 16 nodes are there."""
+    nodes = [make_node(f"n{n}").gpus(8) for n in range(16)]
+    pods = [make_pod(f"p{n}").gpus(6).cpu("1" if n % 2 else "2") for n in range(17)]
+    refusal = why(inventory_of(*nodes), demand(*pods))
+    assert refusal.reason is Reason.NO_PACKING
+    assert refusal.text == (
+        "gang default/train found no packing, not even on an empty cluster, which is no proof:"
+        " an empty cluster would have seats for 16 of 17 members"
+    )
+
+
 # -- behind
 
 

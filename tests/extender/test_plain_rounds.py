@@ -215,7 +215,7 @@ def told(plain: Plain, gang: Gang, known: Refusal) -> str:
     assert isinstance(verdict, Refusal)
     assert demand is not None
     exact = blocker(plain.inventory, demand, verdict)
-    if exact.reason is not Reason.NEVER_FITS:
+    if exact.reason not in (Reason.NEVER_FITS, Reason.NO_PACKING):
         assert known.have >= exact.have, "free seats have only become fewer since"
         exact = msgspec.structs.replace(exact, have=known.have)
     return (exact if gang.roll.missing else surplus(exact)).text

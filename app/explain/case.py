@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The case in question: which pods, which gang, what they ask for, and what the planner says of it.
+
+Works everything out once and lazily, for the findings and the verdict to share. Judges nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from app.domain.errors import InputError
+from app.domain.ids import GangApi, GangKey, PodUid, single_key
+from app.domain.placement import Template
+from app.domain.plan import Demand, Member, Plan
+from app.domain.pod import Pod
+from app.domain.reasons import Refusal
+from app.domain.resources import is_device
+from app.explain.facts import Facts
+from app.explain.objects import JsonObject, kind_of, uid_of
+from app.explain.report import KINDS, Subject
+from app.inventory.columns import Mask, Matrix
+from app.inventory.gangs import Gang
+from app.inventory.view import View
+from app.planner.plan import plan
+
+
+class Case:
+    """`pods` are all pods concerned: the members of the gang, those of the owner, or the one pod.
+
+    `root` is the raw object that was asked about; None for a gang that has pods and no PodGroup. `focus` is
+    the pod asked about, if it was one.
+    """
+
+    def __init__(
+        self,
+        facts: Facts,
+        subject: Subject,
+        *,
+        pods: Sequence[Pod],
+        gang: Gang | None,
+        root: JsonObject | None,
+    ) -> None:
+        self.facts = facts
+        self.inventory = facts.inventory
+        self.objects = facts.objects
+        self.subject = subject
+        self.pods = list(pods)
+        self.gang = gang
+        self.root = root
+
+    # -- who
+
+    @cached_property
+    def focus(self) -> Pod | None:
+        """The pod that was asked about; None when it was a gang or an owner."""
+        if self.subject.kind != "pod":
+            return None
+        return next(pod for pod in self.pods if pod.name == self.subject.name)
+
+    @cached_property
+    def waiting(self) -> list[Pod]:
+        """Alive and on no node; oldest first."""
+        return sorted((pod for pod in self.pods if pod.alive and pod.node is None), key=_age)
+
+    @cached_property
+    def bound(self) -> list[Pod]:
+        """Alive on a node."""
+        return [pod for pod in self.pods if pod.alive and pod.node is not None]
+
+    @cached_property
+    def asking(self) -> list[Pod]:
+        """The pods whose requests matter: those that wait; all that are alive when none does."""
+        return self.waiting or self.bound or self.pods
+
+    @cached_property
+    def schedulers(self) -> list[str]:
+        """`spec.schedulerName` of the pods that are alive, sorted."""
+        return sorted({pod.scheduler for pod in self.pods if pod.alive})
+
+    @property
+    def ours(self) -> bool:
+        """Whether Muster places all that waits."""
+        return bool(self.waiting) and all(pod.scheduler == self.inventory.scheduler for pod in self.waiting)
+
+    def raw(self, pod: Pod) -> JsonObject:
+        """The object of a pod; empty if it was not read."""
+        return self.objects.get("Pod", pod.namespace, pod.name) or {}
+
+    # -- what they ask for
+
+    @cached_property
+    def templates(self) -> list[Template]:
+        """What is asked for, each once."""
+        return list(dict.fromkeys(pod.template for pod in self.asking))
+
+    @cached_property
+    def devices(self) -> list[str]:
+        """Extended resources that are asked for, sorted."""
+        return sorted({n for t in self.templates for n, amount in t.requests if amount and is_device(n)})
+
+    @cached_property
+    def minimum(self) -> int:
+        """How many must be there at once; 1 where there is no gang."""
+        return self.gang.roll.minimum if self.gang is not None else 1
+
+    @cached_property
+    def settled(self) -> int:
+        """Members that need no seat any more."""
+        return self.gang.roll.settled if self.gang is not None else len(self.bound)
+
+    @cached_property
+    def demand(self) -> Demand | None:
+        """Seats for all that waits, at least for what the gang lacks (one, where there is none)."""
+        if not self.waiting:
+            return None
+        members = tuple(Member(uid=pod.uid, template=pod.template) for pod in self.waiting)
+        need = min(max(1, self.minimum - self.settled), len(members))
+        return Demand(
+            gang=self.key, members=members, need=need, priority=min(p.priority for p in self.waiting)
+        )
+
+    @property
+    def key(self) -> GangKey:
+        """The gang's; one made up for pods that belong to none."""
+        if self.gang is not None:
+            return self.gang.key
+        return single_key(self.subject.namespace, self.subject.name, PodUid("asked-about"))
+
+    # -- what there is
+
+    @cached_property
+    def view(self) -> View:
+        """What is free for these pods now. Seats that Muster reserved bind only pods that it places."""
+        if not self.ours:
+            return self.inventory.view_without_reservations()
+        priority = self.demand.priority if self.demand is not None else 0
+        return self.inventory.view(priority=priority, gang=self.key)
+
+    @cached_property
+    def now(self) -> Plan | Refusal | None:
+        """The planner's word on what is free now; None when nothing waits."""
+        return plan(self.view, self.demand) if self.demand is not None else None
+
+    @cached_property
+    def when_empty(self) -> Plan | Refusal | None:
+        """The planner's word on the cluster without any pod; None when nothing waits."""
+        return plan(self.inventory.view_when_empty(), self.demand) if self.demand is not None else None
+
+    @cached_property
+    def admitting(self) -> Mask:
+        """Rows that labels and taints leave to at least one of the pods, shape (rows,)."""
+        masks = [self.inventory.admitting(template) for template in self.templates]
+        return np.logical_or.reduce(masks) if masks else np.zeros(self.inventory.columns.rows, np.bool_)
+
+    def capacity(self, name: str) -> Matrix:
+        """`status.capacity` of one resource by row, shape (rows,); 0 where there is no node."""
+        rows = self.inventory.nodes.by_row[: self.inventory.columns.rows]
+        found = np.zeros(self.inventory.columns.rows, np.int64)
+        found[: len(rows)] = [0 if node is None else node.capacity.get(name, 0) for node in rows]
+        return found
+
+
+def resolve(facts: Facts, subject: Subject) -> Case:
+    """The case of what was asked about. Raises `InputError` if it is not there."""
+    if subject.kind == "pod":
+        return _of_pod(facts, subject)
+    if subject.kind == "podgroup":
+        return _of_group(facts, subject)
+    return _of_owner(facts, subject)
+
+
+def _of_pod(facts: Facts, subject: Subject) -> Case:
+    root = facts.objects.get("Pod", subject.namespace, subject.name)
+    pod = facts.inventory.pods.get(PodUid(uid_of(root))) if root is not None else None
+    if pod is None:
+        raise _missing(facts, subject, "Pod")
+    gang = facts.inventory.gangs.get(pod.gang) if pod.gang is not None else None
+    return Case(facts, subject, pods=gang.roll.members if gang is not None else [pod], gang=gang, root=root)
+
+
+def _of_group(facts: Facts, subject: Subject) -> Case:
+    keys = [GangKey(api, subject.namespace, subject.name) for api in (GangApi.LABEL, GangApi.NATIVE)]
+    gangs = [gang for key in keys if (gang := facts.inventory.gangs.get(key)) is not None]
+    if not gangs:
+        raise _missing(facts, subject, *(f"PodGroup.{key.api}" for key in keys))
+    gang = max(gangs, key=lambda gang: len(gang.roll.members))  # of two of one name, the one that is used
+    root = facts.objects.get(f"PodGroup.{gang.key.api}", subject.namespace, subject.name)
+    return Case(facts, subject, pods=gang.roll.members, gang=gang, root=root)
+
+
+def _of_owner(facts: Facts, subject: Subject) -> Case:
+    kind = KINDS[subject.kind]
+    root = facts.objects.get(kind, subject.namespace, subject.name)
+    if root is None:
+        raise _missing(facts, subject, kind)
+    uids = (PodUid(uid_of(raw)) for raw in _descendants(facts, root) if kind_of(raw) == "Pod")
+    pods = [pod for uid in uids if (pod := facts.inventory.pods.get(uid)) is not None]
+    keys = {pod.gang for pod in pods if pod.alive} or {pod.gang for pod in pods}
+    key = keys.pop() if len(keys) == 1 else None
+    gang = facts.inventory.gangs.get(key) if key is not None and key.api is not GangApi.SINGLE else None
+    return Case(facts, subject, pods=pods if gang is None else gang.roll.members, gang=gang, root=root)
+
+
+def _descendants(facts: Facts, root: JsonObject) -> Iterator[JsonObject]:
+    """What the object owns, and what that owns."""
+    todo, seen = [root], {uid_of(root)}
+    while todo:
+        for child in facts.objects.owned_by(uid_of(todo.pop())):
+            if uid_of(child) not in seen:
+                seen.add(uid_of(child))
+                todo.append(child)
+                yield child
+
+
+def _missing(facts: Facts, subject: Subject, *kinds: str) -> InputError:
+    for unseen in facts.unseen:
+        if unseen.what in kinds:
+            return InputError(f"{subject} could not be looked up: {unseen.what} was not read: {unseen.why}")
+    if facts.namespaces is not None and subject.namespace not in facts.namespaces:
+        return InputError(f"{subject} could not be looked up: namespace {subject.namespace} was not read")
+    return InputError(f"there is no {subject}; check the name and the namespace (-n)")
+
+
+def _age(pod: Pod) -> tuple[int, str]:
+    return pod.created, pod.name

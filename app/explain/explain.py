@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From facts to a report: the case is resolved, every finding is asked, and the verdict names what counts."""
+
+from __future__ import annotations
+
+from app.explain.case import resolve
+from app.explain.facts import Facts
+from app.explain.finding import Read
+from app.explain.judge import judge
+from app.explain.reads import FINDINGS
+from app.explain.report import Report, Section, Subject
+
+
+def explain(facts: Facts, subject: Subject) -> Report:
+    """Why the subject is pending, or that it is not. Raises `InputError` if it is not there."""
+    case = resolve(facts, subject)
+    found = {read: tuple(f for topic in FINDINGS if topic.read is read for f in topic(case)) for read in Read}
+    return Report(
+        subject=subject,
+        verdict=judge(case, (finding for findings in found.values() for finding in findings)),
+        sections=tuple(Section(read.title, found[read], read.nothing) for read in Read),
+        unseen=_limits(facts),
+    )
+
+
+def _limits(facts: Facts) -> tuple[str, ...]:
+    """What was not seen, and what that means for the verdict."""
+    limits = [f"{unseen.what} was not read: {unseen.why}" for unseen in facts.unseen]
+    if facts.namespaces is not None:
+        names = ", ".join(facts.namespaces)
+        limits.append(f"pods of the namespaces {names} alone were read: what is free is an upper bound")
+    elif facts.blind("Pod"):
+        limits.append("what is free is an upper bound")
+    return tuple(limits)
