@@ -333,6 +333,27 @@ def test_a_pod_that_gets_its_gpu_from_a_later_mutation_is_covered(cluster: Clust
             cluster.delete(cluster.api.path_of(item))
 
 
+def test_a_covered_pod_is_written_out_and_read_back_once(cluster: Cluster) -> None:
+    """The API server asks a policy again about its own change, and each mutation that it asks for costs it
+    the whole pod in JSON, there and back: more than all the rest of admission."""
+    assert mutations_of(cluster, member()) == 1
+    assert mutations_of(cluster, make_pod()) <= 2, "a pod that is not covered may become so: it is seen again"
+
+
+def mutations_of(cluster: Cluster, pod: Object) -> int:
+    """How often a mutation of the policy is asked for while a pod is created."""
+    before = mutations(cluster)
+    admit(cluster, GANGS, pod)
+    return mutations(cluster) - before
+
+
+def mutations(cluster: Cluster) -> int:
+    """How often one has been asked for, whatever it changed."""
+    metrics = cluster.api.text("/metrics").splitlines()
+    counts = (line for line in metrics if line.startswith("apiserver_mutating_admission_policy_check_total{"))
+    return sum(int(float(line.rpartition(" ")[2])) for line in counts if 'policy="muster"' in line)
+
+
 def with_gpu(pod: Object) -> Object:
     limits = pod["spec"]["containers"][0].get("resources", {}).get("limits", {})
     return pod if "nvidia.com/gpu" in limits else {}
