@@ -7,6 +7,6 @@ from typing import Final
 
 from app.explain.case import Case
 from app.explain.finding import Topic
-from app.explain.reads import devices
+from app.explain.reads import config, devices
 
-FINDINGS: Final[tuple[Topic[Case], ...]] = (*devices.FINDINGS,)
+FINDINGS: Final[tuple[Topic[Case], ...]] = (*devices.FINDINGS, *config.FINDINGS)
