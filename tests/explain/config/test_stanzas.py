@@ -113,6 +113,7 @@ def test_full_nodes_cost_and_do_not_matter_for_bind() -> None:
         "FullNodes warns: extenders[0] lacks nodeCacheCapable: true, so every call carries whole Node"
         " objects instead of names"
     ]
+    assert told(stanza(0, "nodeCacheCapable")) == told(stanza(0, nodeCacheCapable=False))
     assert told(stanza(1, "nodeCacheCapable")) == []
 
 
