@@ -17,6 +17,7 @@ from app.domain.errors import MusterError
 
 COMMANDS: Final = (
     "serve",
+    "check-config",
     "demo",
     "release",
     "version",

@@ -10,6 +10,7 @@ import msgspec
 from app.domain.gang import GangState
 from app.domain.ids import GangKey
 from app.domain.reasons import Refusal
+from app.explain.config.configuration import Configuration
 from app.explain.objects import Objects
 from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory
@@ -39,7 +40,7 @@ class Facts(msgspec.Struct, frozen=True):
     unseen: tuple[Unseen, ...] = ()
     namespaces: tuple[str, ...] | None = None
     gates: Mapping[str, bool] | None = None
-    config: object = None
+    config: Configuration | None = None
 
     def blind(self, kind: str) -> bool:
         """Whether objects of this kind could not be read: finding none then means nothing."""

@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a finding is: a constant sentence with data, the evidence under it, and what to read or decide next.
 
-A finding is a function of a `Case` that yields a `Hit` for each time it holds. Its texts stand beside it, in
-one place: the sentence that a report shows, and what the page about it says. Decides nothing about a case.
+A finding is a function of what is looked at (a `Case`, a scheduler's configuration) that yields a `Hit` for
+each time it holds. Its texts stand beside it, in one place: the sentence that a report shows, and what the
+page about it says. Decides nothing about a case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum, StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
-if TYPE_CHECKING:
-    from app.explain.case import Case
+About = TypeVar("About")
+"""What a finding looks at: a `Case`, or a `Configuration`."""
 
 
 class Weight(StrEnum):
-    """What a finding means for the pod, the gang or the job in question."""
+    """What a finding means for the pod, the gang or the job in question, or for Muster's guarantee."""
 
     BLOCKS = "blocks"
-    """As long as this holds, it cannot start."""
+    """As long as this holds, it cannot start. Of a configuration: gangs may start in part, or not at all."""
     WARNS = "warns"
     """Takes something away, or is about to; need not be what blocks."""
     NOTE = "note"
@@ -82,13 +83,13 @@ def hit(*evidence: Evidence, weight: Weight | None = None, **data: object) -> Hi
     return Hit(data=data, evidence=evidence, weight=weight)
 
 
-Look = Callable[["Case"], Iterable[Hit]]
+Look = Callable[[About], Iterable[Hit]]
 
 MOST_EVIDENCE: Final = 100
 """Of one finding; the rest is counted in a last line. A text shows fewer."""
 
 
-class Topic(msgspec.Struct, frozen=True):
+class Topic(msgspec.Struct, Generic[About], frozen=True):
     """A kind of finding: what is said of it, and the function that looks for it.
 
     `sentence`, `confirm` and `decide` are templates, filled from the hit. `confirm` are commands that change
@@ -102,11 +103,11 @@ class Topic(msgspec.Struct, frozen=True):
     meaning: str
     confirm: tuple[str, ...]
     decide: tuple[str, ...]
-    look: Look
+    look: Look[About]
 
-    def __call__(self, case: Case) -> list[Finding]:
+    def __call__(self, about: About) -> list[Finding]:
         """What there is to find of this kind."""
-        return [self._finding(found) for found in self.look(case)]
+        return [self._finding(found) for found in self.look(about)]
 
     def _finding(self, found: Hit) -> Finding:
         evidence, more = found.evidence[:MOST_EVIDENCE], len(found.evidence) - MOST_EVIDENCE
@@ -132,10 +133,10 @@ def finding(
     weight: Weight = Weight.WARNS,
     confirm: Iterable[str] = (),
     decide: Iterable[str] = (),
-) -> Callable[[Look], Topic]:
+) -> Callable[[Look[About]], Topic[About]]:
     """Make a topic of the function below."""
 
-    def make(look: Look) -> Topic:
+    def make(look: Look[About]) -> Topic[About]:
         return Topic(code, read, weight, sentence, meaning, tuple(confirm), tuple(decide), look)
 
     return make

@@ -40,7 +40,7 @@ def case(what: str, *objects: Builder | JsonObject, **more: Any) -> Case:
     return resolve(facts(*objects, **more), Subject(kind, "default", name))
 
 
-def found(topic: Topic, what: str, *objects: Builder | JsonObject, **more: Any) -> list[Finding]:
+def found(topic: Topic[Case], what: str, *objects: Builder | JsonObject, **more: Any) -> list[Finding]:
     """What one topic finds."""
     return topic(case(what, *objects, **more))
 

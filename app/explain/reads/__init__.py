@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.explain.case import Case
 from app.explain.finding import Topic
-from app.explain.reads import devices
+from app.explain.reads import config, devices
 
-FINDINGS: Final[tuple[Topic, ...]] = (*devices.FINDINGS,)
+FINDINGS: Final[tuple[Topic[Case], ...]] = (*devices.FINDINGS, *config.FINDINGS)

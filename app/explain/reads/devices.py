@@ -45,4 +45,4 @@ def allocatable_below_capacity(case: Case) -> Iterable[Hit]:
         yield hit(*evidence, name=name, nodes=len(rows), missing=missing, first=first)
 
 
-FINDINGS: Final[tuple[Topic, ...]] = (allocatable_below_capacity,)
+FINDINGS: Final[tuple[Topic[Case], ...]] = (allocatable_below_capacity,)
