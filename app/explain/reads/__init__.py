@@ -6,6 +6,28 @@ from __future__ import annotations
 from typing import Final
 
 from app.explain.finding import Topic
-from app.explain.reads import devices
+from app.explain.reads import (
+    admission,
+    ahead,
+    devices,
+    enabled,
+    group,
+    jobs,
+    members,
+    packing,
+    pods,
+    scheduler,
+)
 
-FINDINGS: Final[tuple[Topic, ...]] = (*devices.FINDINGS,)
+FINDINGS: Final[tuple[Topic, ...]] = (
+    *devices.FINDINGS,
+    *jobs.FINDINGS,
+    *admission.FINDINGS,
+    *group.FINDINGS,
+    *members.FINDINGS,
+    *scheduler.FINDINGS,
+    *enabled.FINDINGS,
+    *packing.FINDINGS,
+    *ahead.FINDINGS,
+    *pods.FINDINGS,
+)
