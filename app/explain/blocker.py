@@ -11,10 +11,13 @@ from collections import Counter
 
 import numpy as np
 
+from app.domain.ids import GangApi
+from app.domain.placement import Template
 from app.domain.plan import Demand, Plan
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
-from app.domain.resources import CPU, is_device
+from app.domain.resources import is_device
+from app.explain.words import amount
 from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory, holder_of
 from app.planner.capacity import seats_per_row
@@ -83,22 +86,22 @@ def _never_fits(inventory: Inventory, demand: Demand) -> Refusal | None:
     subject = f"an empty cluster would have seats for {verdict.have} of {verdict.need} members"
     for template in {member.template: None for member in demand.members}:
         if not seats_per_row(empty, template, empty.free, most=1).any():
-            subject = _no_node(inventory, dict(template.requests), bool(inventory.admitting(template).any()))
+            who = "a pod" if demand.gang.api is GangApi.SINGLE else "a member"
+            subject = _no_node(inventory, template, who)
             break
     reason = Reason.NEVER_FITS if impossible(empty, demand) else Reason.NO_PACKING
     return Refusal(reason=reason, gang=demand.gang, have=verdict.have, need=verdict.need, subject=subject)
 
 
-def _no_node(inventory: Inventory, requests: dict[str, int], admitted: bool) -> str:
-    if not admitted:
-        return "no node matches the selector, affinity and tolerations of a member"
-    for name, amount in sorted(requests.items(), key=lambda item: not is_device(item[0])):
+def _no_node(inventory: Inventory, template: Template, who: str) -> str:
+    if not inventory.admitting(template).any():
+        return f"no node matches the selector, affinity and tolerations of {who}"
+    for name, asked in sorted(template.requests, key=lambda item: not is_device(item[0])):
         largest = int(inventory.columns.allocatable(name).max(initial=0))
-        if largest < amount:
-            return (
-                f"a member requests {_amount(name, amount)} and the largest node has {_amount(name, largest)}"
-            )
-    return "no node that a member may use could hold it even when empty"
+        if largest < asked:
+            wanted, there = amount(name, asked), amount(name, largest)
+            return f"{who} requests {wanted} {name} and the largest node has {there}"
+    return f"no node that {who} may use could hold it even when empty"
 
 
 def _ahead(inventory: Inventory, demand: Demand) -> str:
@@ -125,8 +128,8 @@ def _held(inventory: Inventory, demand: Demand) -> str:
     used = int(inventory.columns.used(name).sum())
     holders = inventory.holders.get(name) or _holders(inventory, name)
     most = sorted(holders.items(), key=lambda item: (-item[1], item[0]))[:2]
-    who = ", ".join(f"{holder} holds {_amount(name, amount)}" for holder, amount in most)
-    free = f"{_amount(name, max(0, total - used))} of {_amount(name, total)} {name} free"
+    who = ", ".join(f"{holder} holds {amount(name, held)}" for holder, held in most)
+    free = f"{amount(name, max(0, total - used))} of {amount(name, total)} {name} free"
     return f"{free}; {who}" if who else free
 
 
@@ -134,9 +137,9 @@ def _holders(inventory: Inventory, name: str) -> Counter[str]:
     """Who holds a resource that is no device; those are kept count of as they change."""
     holders: Counter[str] = Counter()
     for pod in inventory.pods.values():
-        amount = dict(pod.template.requests).get(name, 0)
-        if amount and pod.node is not None and not pod.finished:
-            holders[holder_of(pod)] += amount
+        held = dict(pod.template.requests).get(name, 0)
+        if held and pod.node is not None and not pod.finished:
+            holders[holder_of(pod)] += held
     return holders
 
 
@@ -147,17 +150,9 @@ def _scarcest(inventory: Inventory, demand: Demand) -> str:
     seated: Counter[str] = Counter()
     for template, count in Counter(member.template for member in demand.members).items():
         admitted = view.admitting(template)[: view.rows]
-        for name, amount in template.requests:
+        for name, one in template.requests:
             column = view.column_of.get(name)
-            room = 0 if column is None else int(np.maximum(view.free[column, admitted] // amount, 0).sum())
-            asked[name] += count * amount
+            room = 0 if column is None else int(np.maximum(view.free[column, admitted] // one, 0).sum())
+            asked[name] += count * one
             seated[name] += min(room, count) - count  # names that fewer templates ask for start level
     return min(asked, key=lambda name: (seated[name], not is_device(name), -asked[name], name))
-
-
-def _amount(name: str, amount: int) -> str:
-    if name == CPU:
-        return f"{amount / 1000:g}"
-    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
-        return f"{amount / 2**30:.4g}Gi"
-    return str(amount)

@@ -18,7 +18,9 @@ from app.domain.plan import Demand, Member, Plan
 from app.domain.pod import Pod
 from app.domain.reasons import Refusal
 from app.domain.resources import is_device
+from app.explain.events import ByObject, events_of
 from app.explain.facts import Facts
+from app.explain.makers import Maker, makers_of
 from app.explain.objects import JsonObject, kind_of, uid_of
 from app.explain.report import KINDS, Subject
 from app.inventory.columns import Mask, Matrix
@@ -88,6 +90,19 @@ class Case:
     def raw(self, pod: Pod) -> JsonObject:
         """The object of a pod; empty if it was not read."""
         return self.objects.get("Pod", pod.namespace, pod.name) or {}
+
+    @cached_property
+    def makers(self) -> list[Maker]:
+        """Who creates pods of the gang, or those that were asked about."""
+        gang = self.gang.key if self.gang is not None else None
+        return makers_of(
+            self.objects, namespace=self.subject.namespace, root=self.root, pods=self.pods, gang=gang
+        )
+
+    @cached_property
+    def events(self) -> ByObject:
+        """Events of the namespace by kind and name of what they are about, oldest first."""
+        return events_of(self.objects, self.subject.namespace)
 
     # -- what they ask for
 

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from app.domain.ids import GangApi
 from app.domain.plan import Plan
+from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.explain.blocker import blocker, mixed_apis, surplus, unplannable
 from app.explain.case import Case
 from app.explain.finding import Finding, Weight
+from app.explain.makers import finished
+from app.explain.objects import text
 from app.explain.report import Outcome, Verdict, verdict
+from app.explain.words import count, listed
 
 OUTCOMES: Final = {
     Reason.NO_POD_GROUP: Outcome.BLOCKED,
@@ -29,83 +34,182 @@ OUTCOMES: Final = {
 }
 """What a reason of Muster's comes to; all others mean that the gang waits for room."""
 
+_OF_ROOM: Final = {
+    Reason.NEVER_FITS: "can never fit as the cluster stands",
+    Reason.NO_PACKING: "waits: no packing was found, not even on an empty cluster, which is no proof",
+    Reason.BUSY: "waits",
+}
+"""What is said of a pod on its own, before what is short: the reasons speak of gangs."""
+
 
 def judge(case: Case, findings: Iterable[Finding]) -> Verdict:
     """The verdict on a case, given all that was found."""
-    found = _settled(case) or _room(case)
-    blocking = next((one for one in findings if one.weight is Weight.BLOCKS), None)
-    if found.code is Outcome.FITS and blocking is not None:
-        return verdict(Outcome.BLOCKED, f"{case.subject} does not start: {blocking.text}")
+    blocking = next((one.text for one in findings if one.weight is Weight.BLOCKS), "")
+    found = _settled(case, blocking) or _room(case)
+    if found.code is Outcome.FITS and blocking:
+        return verdict(Outcome.BLOCKED, f"{case.subject} does not start: {blocking}")
     return found
 
 
-def _settled(case: Case) -> Verdict | None:
+# -- where no room is asked for
+
+
+def _settled(case: Case, blocking: str) -> Verdict | None:
     """The verdict where no room is asked for; None where it is."""
-    focus = case.focus
-    if focus is not None and focus.node is not None and focus.alive:
-        return verdict(Outcome.RUNS, f"{case.subject} is on node {focus.node}; its phase is {focus.phase}")
-    if focus is not None and not focus.alive:
-        what = "is being deleted" if focus.deleting else f"has ended: {focus.failure or focus.phase}"
-        return verdict(Outcome.FINISHED, f"{case.subject} {what}")
+    if case.focus is not None:
+        return _settled_pod(case, case.focus)
     if not case.pods:
-        return verdict(Outcome.BLOCKED, f"{case.subject} has no pods")
-    if case.gang is not None and not case.gang.roll.missing and focus is None:
-        more = f"; {len(case.waiting)} further members wait: {_why(case)}" if case.waiting else ""
+        return _without_pods(case, blocking)
+    if case.gang is not None and not case.gang.roll.missing:
+        more = (
+            f"; {count(len(case.waiting), 'more waits', 'more wait')}: {_why(case)}" if case.waiting else ""
+        )
         return verdict(Outcome.RUNS, f"{case.subject} runs with {_members(case)}{more}")
     if case.waiting:
         return None
     if case.gang is not None and case.bound:
-        return verdict(Outcome.BLOCKED, f"{case.subject} is wounded: it runs {_members(case)}")
+        lack = f": {blocking}" if blocking else ""
+        return verdict(Outcome.BLOCKED, f"{case.subject} is wounded: it runs {_members(case)}{lack}")
     if case.bound:
-        return verdict(Outcome.RUNS, f"{case.subject} runs: {len(case.bound)} pods are on nodes")
-    return verdict(Outcome.FINISHED, f"{case.subject} has ended: none of its {len(case.pods)} pods is alive")
+        return verdict(Outcome.RUNS, f"{case.subject} runs: {_on_nodes(case)}")
+    return _ended(case) or verdict(
+        Outcome.FINISHED, f"{case.subject} has ended: {count(len(case.pods), 'pod')}, none of them alive"
+    )
+
+
+def _settled_pod(case: Case, pod: Pod) -> Verdict | None:
+    if not pod.alive:
+        what = "is being deleted" if pod.deleting else f"has ended: {pod.failure or pod.phase}"
+        return verdict(Outcome.FINISHED, f"{case.subject} {what}")
+    if pod.node is None:
+        return None
+    return verdict(
+        Outcome.RUNS, f"{case.subject} is on node {pod.node}; its phase is {pod.phase}{_wounded(case)}"
+    )
+
+
+def _wounded(case: Case) -> str:
+    """What a member that runs should know of its gang."""
+    if case.gang is None or not case.gang.roll.wounded:
+        return ""
+    return f"; its gang {case.gang.key} is wounded: {_members(case)} run"
+
+
+def _without_pods(case: Case, blocking: str) -> Verdict:
+    ended = _ended(case)
+    if ended is not None:
+        return ended
+    if blocking:
+        return verdict(Outcome.BLOCKED, f"{case.subject} has no pods: {blocking}")
+    if case.makers and not any(maker.wanted for maker in case.makers):
+        return verdict(Outcome.FINISHED, f"{case.subject} has no pods, and wants none")
+    return verdict(Outcome.BLOCKED, f"{case.subject} has no pods")
+
+
+def _ended(case: Case) -> Verdict | None:
+    """The verdict on a Job that says itself that it is over."""
+    condition = finished(case.root) if case.root is not None else None
+    if condition is None:
+        return None
+    if text(condition, "type") != "Failed":
+        return verdict(Outcome.FINISHED, f"{case.subject} is complete")
+    return verdict(Outcome.FINISHED, f"{case.subject} has failed: {text(condition, 'reason') or 'no reason'}")
+
+
+def _on_nodes(case: Case) -> str:
+    wanted = sum(maker.wanted for maker in case.makers)
+    if wanted > len(case.bound):
+        return f"{len(case.bound)} of {count(wanted, 'pod')} are on nodes"
+    return count(len(case.bound), "pod is on a node", "pods are on nodes")
 
 
 def _members(case: Case) -> str:
-    return f"{case.settled} of {len(case.pods)} members (minimum {case.minimum})"
+    return f"{case.settled} of {count(len(case.pods), 'member')} (minimum {case.minimum})"
+
+
+# -- where it is
 
 
 def _room(case: Case) -> Verdict:
     """The verdict on pods that wait for a place."""
-    booked = len(case.inventory.book.of(case.gang.key)) if case.gang is not None else 0
-    if case.ours and case.gang is not None and booked:
-        state = case.facts.state(case.gang)
-        text = f"{case.subject} fits: Muster has reserved {booked} seats for it; it is {state}"
-        return verdict(Outcome.FITS, text)
+    reserved = _reserved(case)
+    if reserved is not None:
+        return reserved
     refusal = reason(case)
     if refusal is not None:
-        return verdict(
-            OUTCOMES.get(refusal.reason, Outcome.BUSY), f"{case.subject} waits: {refusal_text(case, refusal)}"
-        )
+        outcome = OUTCOMES.get(refusal.reason, Outcome.BUSY)
+        return verdict(outcome, f"{case.subject} {refused(case, refusal)}")
     assert isinstance(case.now, Plan), "what is not refused has a plan"
-    nodes = len({seat.node for seat in case.now.seats})
-    who = " and ".join(case.schedulers)
-    text = f"{case.subject} fits now: seats for {len(case.now.seats)} of {len(case.waiting)} waiting pods"
-    return verdict(Outcome.FITS, f"{text} on {nodes} nodes; {who} has not placed it yet")
+    return verdict(Outcome.FITS, f"{case.subject} {_fitting(case, case.now)}")
+
+
+def _reserved(case: Case) -> Verdict | None:
+    """The verdict where Muster has seats for it."""
+    if not case.ours or case.gang is None:
+        return None
+    bookings = case.inventory.book.of(case.gang.key)
+    if case.focus is not None:
+        own = case.inventory.book.get(case.focus.uid)
+        bookings = [own] if own is not None else []
+    if not bookings:
+        return None
+    seats = f"a seat on node {bookings[0].node}" if len(bookings) == 1 else f"{len(bookings)} seats"
+    whose = "it" if case.focus is None or case.gang.key.api is GangApi.SINGLE else f"its gang {case.gang.key}"
+    state = case.facts.state(case.gang)
+    return verdict(
+        Outcome.FITS, f"{case.subject} fits: Muster has reserved {seats} for it; {whose} is {state}"
+    )
+
+
+def _fitting(case: Case, found: Plan) -> str:
+    """What the planner found, told of the pod or of all."""
+    late = f"{listed(case.schedulers)} has not placed"
+    nodes = listed(dict.fromkeys(str(seat.node) for seat in found.seats), most=2)
+    if case.focus is None and len(case.waiting) > 1:
+        seats = f"seats for {len(found.seats)} of {len(case.waiting)} pods that wait, on {nodes}"
+        return f"fits now: {seats}; {late} them yet"
+    if case.focus is None or len(case.waiting) == 1:
+        return f"fits now: on node {nodes}; {late} it yet"
+    whole = f"its gang has seats for {len(found.seats)} of {len(case.waiting)} pods that wait, on {nodes}"
+    return f"fits now: {whole}; {late} them yet"
 
 
 def reason(case: Case) -> Refusal | None:
     """Why the waiting pods have no seats: Muster's own words for a gang of its own; None if they fit."""
     mixed = next((found for pod in case.waiting if (found := mixed_apis(pod)) is not None), None)
-    if mixed is not None:
+    if mixed is not None and case.ours:
         return mixed
     if case.ours and case.gang is not None:
-        return case.facts.refusal(case.gang.key)
-    blocked = unplannable(case.gang) if case.gang is not None and case.ours else None
-    if blocked is not None:
-        return blocked
+        said = case.facts.refusal(case.gang.key)
+        blocked = unplannable(case.gang) if said.reason is Reason.PENDING else None
+        return blocked or said
     if not isinstance(case.now, Refusal) or case.demand is None:
         return None
     return blocker(case.inventory, case.demand, case.now)
 
 
-def refusal_text(case: Case, refusal: Refusal) -> str:
-    """The sentence of a refusal. One made for a pod on its own does not speak of gangs."""
-    if case.gang is None and refusal.gang is not None:
-        return refusal.subject or refusal.text
-    return refusal.text
+def refused(case: Case, refusal: Refusal) -> str:
+    """A refusal as the rest of a sentence about the subject. The subject is not told its own name again."""
+    gang = f"gang {refusal.gang} "
+    if refusal.gang is None or not refusal.text.startswith(gang):
+        return f"waits: {refusal.text}"
+    alone = case.gang is None or refusal.gang.api is GangApi.SINGLE
+    if alone and refusal.reason in _OF_ROOM:
+        return f"{_OF_ROOM[refusal.reason]}: {refusal.subject}"
+    rest = refusal.text.removeprefix(gang)
+    if refusal.reason is Reason.NEVER_FITS:
+        rest = f"{_OF_ROOM[refusal.reason]}: {refusal.subject}"
+    elif refusal.reason is Reason.BUSY:
+        rest = f"has seats for {refusal.have} of {count(refusal.need, 'member')}: {refusal.subject}"
+    if not alone and case.subject.kind != "podgroup":
+        return f"waits: {gang}{rest}"
+    return rest if rest.startswith(("waits", "can never", "is about")) else f"waits: it {rest}"
 
 
 def _why(case: Case) -> str:
+    """Why members beyond the minimum have no seats."""
     found = reason(case)
-    return refusal_text(case, surplus(found)) if found is not None else "they are about to be placed"
+    if found is None:
+        return "there is room, and they are about to be placed"
+    told = found if found.reason is Reason.SURPLUS else surplus(found)
+    return told.subject

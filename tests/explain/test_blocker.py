@@ -146,25 +146,25 @@ WORKER = make_pod("w")
         pytest.param(
             EIGHT,
             demand(WORKER.gpus(16)),
-            "a member requests 16 and the largest node has 8",
+            "a member requests 16 nvidia.com/gpu and the largest node has 8",
             id="no node is large enough for a member",
         ),
         pytest.param(
             [node.cpu("96").memory("1Ti") for node in EIGHT],
             demand(WORKER.gpus(1).requests({"memory": "2Ti"})),
-            "a member requests 2048Gi and the largest node has 1024Gi",
+            "a member requests 2048Gi memory and the largest node has 1024Gi",
             id="memory is told in Gi",
         ),
         pytest.param(
             EIGHT,
             demand(WORKER.gpus(1).cpu("64500m")),
-            "a member requests 64.5 and the largest node has 64",
+            "a member requests 64.5 cpu and the largest node has 64",
             id="cpu is told in cores",
         ),
         pytest.param(
             EIGHT,
             demand(WORKER.gpus(1, "nvidia.com/mig-1g.10gb")),
-            "a member requests 1 and the largest node has 0",
+            "a member requests 1 nvidia.com/mig-1g.10gb and the largest node has 0",
             id="nobody has such a device",
         ),
         pytest.param(

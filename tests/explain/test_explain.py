@@ -3,63 +3,287 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from app.domain.errors import InputError
+from app.domain.gang import GangState
+from app.domain.ids import GangKey, NodeName, PodUid
+from app.domain.plan import Plan, Seat
+from app.domain.reasons import Reason, Refusal
 from app.explain.explain import explain
 from app.explain.facts import Unseen
 from app.explain.report import Outcome, Report, Subject
-from tests.builders import Builder, make_group, make_node, make_pod
+from tests.builders import Builder, key, make_group, make_node, make_pod, pod_of
 from tests.explain.looking import facts
+from tests.explain.workloads import ended, event, job, of, replica_set
 
 NODE = make_node("n1").gpus(8)
 OTHERS = make_pod("w0").gpus(4).set("spec.schedulerName", "default-scheduler")
+GROUP = make_group("g", 2)
+A, B, C = (make_pod(name).gpus(4).gang("g").gated() for name in "abc")
+JOB = job("train", 2, gang="g")
+QUOTA = (
+    'Error creating: pods "train-0" is forbidden: exceeded quota: gpus,'
+    " requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=8, limited:"
+    " requests.nvidia.com/gpu=8"
+)
 
 
-def report(what: str, *objects: Builder) -> Report:
+def report(what: str, *objects: Builder, **more: Any) -> Report:
     kind, _, name = what.partition("/")
-    return explain(facts(*objects), Subject(kind, "default", name))
+    return explain(facts(*objects, **more), Subject(kind, "default", name))
 
 
 @pytest.mark.parametrize(
     ("objects", "what", "code", "sentence"),
     [
-        (
+        pytest.param(
             (NODE, OTHERS),
             "pod/w0",
             Outcome.FITS,
-            "pod default/w0 fits now: seats for 1 of 1 waiting pods on 1 nodes;"
-            " default-scheduler has not placed it yet",
+            "pod default/w0 fits now: on node n1; default-scheduler has not placed it yet",
+            id="one pod fits",
         ),
-        (
+        pytest.param(
             (NODE, OTHERS, OTHERS.named("x").gpus(6).on("n1")),
             "pod/w0",
             Outcome.BUSY,
             "pod default/w0 waits: 2 of 8 nvidia.com/gpu free; pod default/x holds 6",
+            id="one pod and busy nodes",
         ),
-        (
+        pytest.param(
             (NODE, OTHERS.gpus(16)),
             "pod/w0",
             Outcome.NEVER_FITS,
-            "pod default/w0 waits: a member requests 16 and the largest node has 8",
+            "pod default/w0 can never fit as the cluster stands:"
+            " a pod requests 16 nvidia.com/gpu and the largest node has 8",
+            id="one pod that can never fit",
         ),
-        (
+        pytest.param(
             (NODE, OTHERS.on("n1")),
             "pod/w0",
             Outcome.RUNS,
             "pod default/w0 is on node n1; its phase is Running",
+            id="one pod runs",
         ),
-        (
-            (NODE, make_group("g", 2)),
+        pytest.param(
+            (NODE, OTHERS.phase("Failed", reason="Evicted")),
+            "pod/w0",
+            Outcome.FINISHED,
+            "pod default/w0 has ended: Evicted",
+            id="one pod has ended",
+        ),
+        pytest.param(
+            (NODE, OTHERS.deleting()),
+            "pod/w0",
+            Outcome.FINISHED,
+            "pod default/w0 is being deleted",
+            id="one pod is on its way out",
+        ),
+        pytest.param(
+            (NODE, OTHERS.volume_claim("data")),
+            "pod/w0",
+            Outcome.BLOCKED,
+            "pod default/w0 does not start: volume claim data of pod w0 does not exist",
+            id="it would fit, and something else blocks",
+        ),
+        pytest.param(
+            (NODE, GROUP, A.on("n1"), B.phase("Failed")),
+            "pod/a",
+            Outcome.RUNS,
+            "pod default/a is on node n1; its phase is Running;"
+            " its gang default/g is wounded: 1 of 2 members (minimum 2) run",
+            id="a member runs and its gang does not",
+        ),
+        pytest.param(
+            (NODE, GROUP, A),
+            "pod/a",
+            Outcome.BLOCKED,
+            "pod default/a waits: gang default/g has 1 of 2 members",
+            id="a member of a gang that is not complete",
+        ),
+        pytest.param(
+            (NODE, GROUP, A),
             "podgroup/g",
             Outcome.BLOCKED,
-            "podgroup default/g has no pods",
+            "podgroup default/g waits: it has 1 of 2 members",
+            id="a gang is not told its own name again",
+        ),
+        pytest.param(
+            (NODE, GROUP, A, B),
+            "podgroup/g",
+            Outcome.FITS,
+            "podgroup default/g is about to be planned",
+            id="a gang that is complete",
+        ),
+        pytest.param(
+            (NODE, GROUP, A.on("n1"), B.on("n1"), C),
+            "podgroup/g",
+            Outcome.RUNS,
+            "podgroup default/g runs with 2 of 3 members (minimum 2); 1 more waits: gang default/g is"
+            " about to"
+            " be planned",
+            id="a gang runs with more to come",
+        ),
+        pytest.param(
+            (NODE, GROUP, A.on("n1"), B.phase("Failed")),
+            "podgroup/g",
+            Outcome.BLOCKED,
+            "podgroup default/g is wounded: it runs 1 of 2 members (minimum 2):"
+            " the gang needs 2 members and has 1: nothing was found that would create more",
+            id="a wounded gang, and why",
+        ),
+        pytest.param(
+            (NODE, GROUP, *(pod.scheduler("batch") for pod in (A, B))),
+            "pod/a",
+            Outcome.FITS,
+            "pod default/a fits now: its gang has seats for 2 of 2 pods that wait, on n1; batch has not"
+            " placed"
+            " them yet",
+            id="a member of a gang of another scheduler",
+        ),
+        pytest.param(
+            (NODE, GROUP, *(pod.gpus(8).scheduler("batch") for pod in (A, B))),
+            "pod/a",
+            Outcome.NEVER_FITS,
+            "pod default/a waits: gang default/g can never fit as the cluster stands:"
+            " an empty cluster would have seats for 1 of 2 members",
+            id="a gang of another scheduler that can never fit",
+        ),
+        pytest.param(
+            (NODE, GROUP),
+            "podgroup/g",
+            Outcome.BLOCKED,
+            "podgroup default/g has no pods:"
+            " the gang needs 2 members and has 0: nothing was found that would create more",
+            id="nobody creates pods",
+        ),
+        pytest.param(
+            (NODE, GROUP, JOB, event(JOB, "FailedCreate", QUOTA)),
+            "podgroup/g",
+            Outcome.BLOCKED,
+            "podgroup default/g has no pods: quota gpus refuses 2 pods of job train:"
+            " requested requests.nvidia.com/gpu=1, used requests.nvidia.com/gpu=8 of"
+            " requests.nvidia.com/gpu=8",
+            id="a quota lets none be created",
+        ),
+        pytest.param(
+            (NODE, JOB.set("spec.suspend", True)),
+            "job/train",
+            Outcome.BLOCKED,
+            "job default/train has no pods:"
+            " job train is suspended: it creates no pods until spec.suspend is false",
+            id="a suspended Job",
+        ),
+        pytest.param(
+            (NODE, JOB),
+            "job/train",
+            Outcome.BLOCKED,
+            "job default/train has no pods",
+            id="a Job without pods and without a reason",
+        ),
+        pytest.param(
+            (NODE, replica_set("web", 0)),
+            "replicaset/web",
+            Outcome.FINISHED,
+            "replicaset default/web has no pods, and wants none",
+            id="nothing is wanted",
+        ),
+        pytest.param(
+            (NODE, ended(JOB, "Complete"), of(JOB, make_pod("p").phase("Succeeded"))),
+            "job/train",
+            Outcome.FINISHED,
+            "job default/train is complete",
+            id="a Job is complete",
+        ),
+        pytest.param(
+            (NODE, ended(JOB, "Failed", "DeadlineExceeded")),
+            "job/train",
+            Outcome.FINISHED,
+            "job default/train has failed: DeadlineExceeded",
+            id="a Job has failed",
+        ),
+        pytest.param(
+            (NODE, replica_set("web", 2), of(replica_set("web", 2), OTHERS.on("n1"))),
+            "replicaset/web",
+            Outcome.RUNS,
+            "replicaset default/web runs: 1 of 2 pods are on nodes",
+            id="not all pods were created",
+        ),
+        pytest.param(
+            (NODE, job("two"), *(of(job("two"), OTHERS.named(name)) for name in ("p0", "p1"))),
+            "job/two",
+            Outcome.FITS,
+            "job default/two fits now: seats for 2 of 2 pods that wait, on n1; default-scheduler has not"
+            " placed"
+            " them yet",
+            id="several pods fit",
         ),
     ],
 )
 def test_verdict(objects: tuple[Builder, ...], what: str, code: Outcome, sentence: str) -> None:
     found = report(what, *objects).verdict
     assert (found.code, found.sentence) == (code, sentence)
+
+
+@pytest.mark.parametrize(
+    ("what", "reason", "subject", "code", "sentence"),
+    [
+        ("podgroup/g", Reason.NEVER_FITS, "too big", Outcome.NEVER_FITS,
+         "podgroup default/g can never fit as the cluster stands: too big"),
+        ("pod/a", Reason.NEVER_FITS, "too big", Outcome.NEVER_FITS,
+         "pod default/a waits: gang default/g can never fit as the cluster stands: too big"),
+        ("podgroup/g", Reason.BEHIND, "default/x", Outcome.BUSY,
+         "podgroup default/g waits behind gang default/x"),
+        ("podgroup/g", Reason.BUSY, "no room", Outcome.BUSY,
+         "podgroup default/g waits: it has seats for 1 of 2 members: no room"),
+        ("podgroup/g", Reason.BACKOFF, "it lapsed", Outcome.BUSY,
+         "podgroup default/g waits before its next try: it lapsed"),
+        ("podgroup/g", Reason.NO_PACKING, "odd sizes", Outcome.NO_PACKING,
+         "podgroup default/g waits: it found no packing, not even on an empty cluster, which is no proof:"
+         " odd sizes"),
+    ],
+)  # fmt: skip
+def test_a_gated_pod_is_told_what_muster_says(
+    what: str, reason: Reason, subject: str, code: Outcome, sentence: str
+) -> None:
+    def said(gang: GangKey) -> Refusal:
+        return Refusal(reason=reason, gang=gang, have=1, need=2, subject=subject)
+
+    found = report(what, NODE, GROUP, A, B, refusal=said).verdict
+    assert (found.code, found.sentence) == (code, sentence)
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        (Reason.BUSY, "pod default/s waits: no room"),
+        (Reason.NEVER_FITS, "pod default/s can never fit as the cluster stands: no room"),
+        (Reason.BEHIND, "pod default/s waits behind gang no room"),
+    ],
+)
+def test_a_gang_of_one_is_told_as_a_pod(reason: Reason, sentence: str) -> None:
+    def said(gang: GangKey) -> Refusal:
+        return Refusal(reason=reason, gang=gang, have=0, need=1, subject="no room")
+
+    assert report("pod/s", NODE, make_pod("s").gpus(1).gated(), refusal=said).verdict.sentence == sentence
+
+
+def test_reserved_seats_are_told_of_the_gang_and_of_the_member() -> None:
+    seen = facts(NODE, GROUP, A, B, C, state=lambda gang: GangState.PLANNED)
+    plan = Plan(
+        gang=key("g"), seats=tuple(Seat(PodUid(f"uid-{n}"), NodeName("n1"), pod_of(A).template) for n in "ab")
+    )
+    seen.inventory.reserve(plan)
+    assert [explain(seen, Subject(kind, "default", name)).verdict.sentence for kind, name in (
+        ("podgroup", "g"), ("pod", "a"), ("pod", "c"),
+    )] == [
+        "podgroup default/g fits: Muster has reserved 2 seats for it; it is planned",
+        "pod default/a fits: Muster has reserved a seat on node n1 for it; its gang default/g is planned",
+        "pod default/c waits: gang default/g is about to be planned",
+    ]  # fmt: skip
 
 
 def test_what_is_not_there_is_an_error_that_says_whether_it_was_looked_for() -> None:

@@ -56,7 +56,7 @@ def heard(diary: Diary) -> dict[str, str]:
         pytest.param(
             [make_group("g", 1), member("a", gpus=3)],
             "GangNeverFits",
-            "a member requests 3 and the largest node has 2",
+            "a member requests 3 nvidia.com/gpu and the largest node has 2",
             id="can never fit",
         ),
         pytest.param(

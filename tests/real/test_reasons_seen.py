@@ -53,7 +53,7 @@ def test_more_than_an_empty_cluster_has(shared: Lab) -> None:
         shared, "huge", "can never fit: an empty cluster would have seats for 2 of 3 members"
     )  # fmt: skip
     _both_tell(
-        shared, "wide", "can never fit: a member requests 16 and the largest node has 8"
+        shared, "wide", "can never fit: a member requests 16 nvidia.com/gpu and the largest node has 8"
     )  # fmt: skip
 
 

@@ -7,6 +7,30 @@ from typing import Final
 
 from app.explain.case import Case
 from app.explain.finding import Topic
-from app.explain.reads import config, devices
+from app.explain.reads import (
+    admission,
+    ahead,
+    config,
+    devices,
+    enabled,
+    group,
+    jobs,
+    members,
+    packing,
+    pods,
+    scheduler,
+)
 
-FINDINGS: Final[tuple[Topic[Case], ...]] = (*devices.FINDINGS, *config.FINDINGS)
+FINDINGS: Final[tuple[Topic[Case], ...]] = (
+    *devices.FINDINGS,
+    *jobs.FINDINGS,
+    *admission.FINDINGS,
+    *group.FINDINGS,
+    *members.FINDINGS,
+    *scheduler.FINDINGS,
+    *enabled.FINDINGS,
+    *packing.FINDINGS,
+    *ahead.FINDINGS,
+    *pods.FINDINGS,
+    *config.FINDINGS,
+)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read 3, packing: what could ever fit, and devices that are free but scattered."""
+
+from __future__ import annotations
+
+from app.explain.finding import Evidence, Weight
+from app.explain.reads.packing import free_but_scattered, free_elsewhere, minimum_above_cluster
+from tests.builders import GPU, make_group, make_node, make_pod
+from tests.explain.looking import found, texts
+
+NODES = [make_node(f"n{i}").gpus(8) for i in range(3)]
+MEMBERS = [make_pod(f"w{i}").gpus(8).gang("train").gated() for i in range(4)]
+OTHERS = [make_pod(f"x{i}").gpus(4).on(f"n{i}") for i in range(3)]
+
+
+def test_a_minimum_that_no_empty_cluster_would_hold() -> None:
+    (finding,) = found(
+        minimum_above_cluster, "podgroup/train", make_group("train", 4), *NODES, *MEMBERS, *OTHERS
+    )
+    assert finding.text == "at most 3 of 4 members would have seats at once, even if the cluster were empty"
+    assert finding.weight is Weight.BLOCKS
+    assert finding.evidence == (
+        Evidence(
+            "cluster",
+            f"sum of .status.allocatable['{GPU}']",
+            "24 on the nodes that admit a member, at most 8 on one",
+        ),
+    )
+
+
+def test_unlike_members_have_no_proof() -> None:
+    unlike = [MEMBERS[0].cpu("1"), *MEMBERS[1:]]
+    (finding,) = found(minimum_above_cluster, "podgroup/train", make_group("train", 4), *NODES, *unlike)
+    assert finding.weight is Weight.WARNS
+
+
+def test_a_minimum_that_an_empty_cluster_would_hold_is_not_too_large() -> None:
+    assert not found(
+        minimum_above_cluster, "podgroup/train", make_group("train", 3), *NODES, *MEMBERS, *OTHERS
+    )
+    assert not found(minimum_above_cluster, "pod/w0", *NODES, make_pod("w0").gpus(16))
+
+
+def test_the_best_part_of_a_gang_is_shown_with_its_nodes() -> None:
+    whole, *half = NODES
+    objects = (make_group("train", 2), whole, *half, *MEMBERS[:2], *OTHERS[1:])
+    (finding,) = found(free_but_scattered, "podgroup/train", *objects)
+    assert finding.text == (
+        "16 nvidia.com/gpu are free on nodes that it may use and 16 are needed, but not together:"
+        " seats for 1 of 2, 1 on n0"
+    )
+    assert finding.evidence == (
+        Evidence("node/n0", f"free {GPU}", "8"),
+        Evidence("node/n1", f"free {GPU}", "4"),
+        Evidence("node/n2", f"free {GPU}", "4"),
+    )
+
+
+def test_one_pod_that_no_node_has_room_for() -> None:
+    assert texts(found(free_but_scattered, "pod/w", *NODES, *OTHERS, make_pod("w").gpus(8))) == [
+        "12 nvidia.com/gpu are free on nodes that it may use and 8 are needed, but not together:"
+        " no node has room for one; the most on a node is 4"
+    ]
+
+
+def test_nothing_is_scattered_where_it_fits_is_too_little_or_never_could() -> None:
+    pod = make_pod("w").gpus(8)
+    assert not found(free_but_scattered, "pod/w", *NODES, *OTHERS[1:], pod)
+    full = [other.gpus(7) for other in OTHERS]
+    assert not found(free_but_scattered, "pod/w", *NODES, *full, pod)
+    assert not found(free_but_scattered, "pod/w", *NODES, pod.gpus(16))
+    assert not found(free_but_scattered, "pod/w", *NODES, *OTHERS, make_pod("w").cpu("100"))
+
+
+def test_nodes_that_may_not_be_used_do_not_count_as_free() -> None:
+    reserved = [node.taint("team", "b") for node in NODES[:2]]
+    assert not found(free_but_scattered, "pod/w", *reserved, NODES[2], *OTHERS, make_pod("w").gpus(8))
+
+
+def test_devices_that_are_free_where_the_pod_may_not_go() -> None:
+    nodes = [NODES[0].zone("a"), NODES[1].zone("b"), NODES[2].zone("b")]
+    pod = make_pod("w").gpus(8).in_zone("a")
+    (finding,) = found(free_elsewhere, "pod/w", *nodes, OTHERS[0], OTHERS[1], pod)
+    assert finding.text == (
+        "4 nvidia.com/gpu are free on 1 node that it may use and 8 are needed; 12 more are free where it may"
+        " not go"
+    )
+    assert finding.evidence == (
+        Evidence("node/n2", f"free {GPU}", "8"),
+        Evidence("node/n1", f"free {GPU}", "4"),
+    )
+    assert not found(free_elsewhere, "pod/w", *nodes, pod), "it fits"
+    assert not found(free_elsewhere, "pod/w", nodes[0], OTHERS[0], pod), "nothing is free elsewhere"
+    assert not found(free_elsewhere, "pod/w", *nodes, OTHERS[0], pod.in_zone("c")), "it can never fit"
