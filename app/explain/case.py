@@ -18,6 +18,9 @@ from app.domain.plan import Demand, Member, Plan
 from app.domain.pod import Pod
 from app.domain.reasons import Refusal
 from app.domain.resources import is_device
+from app.explain.dra.claims import Asked, follow, references
+from app.explain.dra.dra import Dra
+from app.explain.dra.needs import Need, needs_of
 from app.explain.events import ByObject, events_of
 from app.explain.facts import Facts
 from app.explain.makers import Maker, makers_of
@@ -143,6 +146,23 @@ class Case:
         if self.gang is not None:
             return self.gang.key
         return single_key(self.subject.namespace, self.subject.name, PodUid("asked-about"))
+
+    @cached_property
+    def claims(self) -> list[Asked]:
+        """Resource claims that the pods refer to, as long as these are alive; one for each reference."""
+        found = (one for pod in self.asking if pod.alive for one in references(pod, self.raw(pod)))
+        return [follow(self.objects, one) for one in found]
+
+    @cached_property
+    def dra(self) -> Dra:
+        """Device classes, slices and claims of everybody."""
+        return Dra(self.facts)
+
+    @cached_property
+    def needs(self) -> list[Need]:
+        """What the claims that have no devices yet ask for."""
+        seats = self.demand.need if self.demand is not None else 1
+        return needs_of(self.dra, self.claims, pods=len(self.waiting), seats=seats)
 
     # -- what there is
 

@@ -255,4 +255,9 @@ def _ordered(maker: Maker) -> bool:
     )
 
 
-FINDINGS: Final[tuple[Topic[Case], ...]] = (quota_exceeded, creation_refused, quota_too_small, pods_not_created)
+FINDINGS: Final[tuple[Topic[Case], ...]] = (
+    quota_exceeded,
+    creation_refused,
+    quota_too_small,
+    pods_not_created,
+)

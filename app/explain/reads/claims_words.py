@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Phrases that the sentences on claims share: who, and which of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from app.domain.pod import Pod
+from app.explain.dra.claims import Asked
+
+FEW: Final = 3
+"""So many names a sentence has; the rest is counted."""
+
+
+def listed(names: Iterable[object]) -> str:
+    """`a, b, c and 4 more`."""
+    every = list(names)
+    more = f" and {len(every) - FEW} more" if len(every) > FEW else ""
+    return ", ".join(map(str, every[:FEW])) + more
+
+
+def who(given: Iterable[Pod]) -> str:
+    """`pod w0`, `pod w0 and w1`, `pod w0 and 3 others`."""
+    pods = list(given)
+    others = f" and {len(pods) - 1} others" if len(pods) > 2 else f" and {pods[-1].name}" * (len(pods) - 1)
+    return f"pod {pods[0].name}{others}"
+
+
+def pods_of(group: Iterable[Asked]) -> list[Pod]:
+    """Their pods, each once."""
+    return list({asked.pod.uid: asked.pod for asked in group}.values())
