@@ -19,6 +19,7 @@ COMMANDS: Final = (
     "serve",
     "demo",
     "release",
+    "snapshot",
     "version",
 )
 """In the order of `--help`. A dash in the name is an underscore in the module's."""
