@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from app.extender.service import Service
 from app.http.metrics import Metrics
 from app.http.ops import ops, version
 from app.http.server import Listener, run, serve
-from app.http.snapshot import snapshot
+from app.http.snapshot import live_snapshot, snapshot
 from app.http.verbs import Verbs
 from app.inventory.inventory import Inventory
 from app.settings import Settings
@@ -78,6 +78,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
     from app.kube.client import Api
     from app.kube.events import Reporter
     from app.kube.lease import AlwaysActive, LeaseWatch
+    from app.kube.taking import Taking
     from app.kube.watches import Watches
 
     api = await Api.connect(kubeconfig=str(kubeconfig) if kubeconfig else None, context=context)
@@ -110,8 +111,11 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
             await service.stop()
         await api.close()
 
+    def take(keep_environment: bool) -> AsyncGenerator[bytes, None]:
+        return Taking(api, keep_environment=keep_environment).text()
+
     health = ops(service, metrics)
-    front = Verbs(service, metrics, rest=_app(health, version()))
+    front = Verbs(service, metrics, rest=_app(health, version(), live_snapshot(take)))
     back = _app(health, version())
     listeners = [
         Listener(front, settings.host, settings.port),
