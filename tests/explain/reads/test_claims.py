@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.explain.case import Case
 from app.explain.explain import explain
 from app.explain.facts import Unseen
 from app.explain.finding import Evidence, Topic, Weight
