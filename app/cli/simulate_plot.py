@@ -11,7 +11,8 @@ from pathlib import Path
 from app.domain.errors import InputError
 from app.simulate.frame import Frame
 from app.simulate.html import html
-from app.simulate.layout import Picture, picture
+from app.simulate.layout import picture
+from app.simulate.shapes import Picture
 
 Plot = Callable[[Frame, Frame], None]
 """Writes the file. Raises `InputError` where it cannot be written."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from app.simulate.layout import HATCH, INK, PAPER, Cell, Picture, Rect, Text
+from app.simulate.shapes import HATCH, INK, PAPER, Cell, Picture, Rect, Text
 
 
 def html(picture: Picture, *, title: str) -> bytes:

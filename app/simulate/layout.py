@@ -8,81 +8,33 @@ nothing. Equal frames give equal pictures.
 
 from __future__ import annotations
 
-import colorsys
-from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 import msgspec
 
-from app.simulate.frame import Devices, Frame, NodeFrame, Total
+from app.simulate.frame import Devices, Frame, NodeFrame
+from app.simulate.legend import LINE, MARGIN, MOST_TOTALS, colours_of, draw_legend, heading
+from app.simulate.shapes import (
+    CLOSED,
+    FRAME,
+    FREE,
+    POD,
+    SMALL,
+    UNHEALTHY,
+    Cell,
+    Picture,
+    Rect,
+    Text,
+    short,
+)  # fmt: skip
 
-FREE: Final = "#dfe7ee"
-POD: Final = "#8a97a3"
-"""Held by a pod of no gang."""
-UNHEALTHY: Final = "#2b2f33"
-HATCH: Final = "#d9822b"
-PAPER: Final = "#ffffff"
-INK: Final = "#1c2024"
-CLOSED: Final = "#d9822b"
-FRAME: Final = "#c4ccd4"
-
-MARGIN: Final = 24
-LINE: Final = 20
-"""Height of a line of text."""
-TEXT: Final = 13
-SMALL: Final = 10
-"""Sizes of letters."""
-MOST_TOTALS: Final = 4
-MOST_LEGEND: Final = 14
-LEGEND_WIDTH: Final = 300
 NAMED_FROM: Final = 16
 """From this size of a square on there is room for the names of nodes."""
 SIZES: Final = ((620, (22, 18, 14, 11, 9, 7)), (1100, (6, 5, 4, 3)))
 """(width of a panel, sizes of squares to try in it); the largest that makes no panel higher than wide is
 taken, else the last."""
-
-
-class Rect(msgspec.Struct, frozen=True):
-    """A filled area; `hatch` marks devices that are not handed out."""
-
-    x: int
-    y: int
-    width: int
-    height: int
-    fill: str
-    hatch: bool = False
-
-
-class Cell(msgspec.Struct, frozen=True):
-    """A node's area: its outline, and what to say about it."""
-
-    x: int
-    y: int
-    width: int
-    height: int
-    stroke: str
-    title: str
-
-
-class Text(msgspec.Struct, frozen=True):
-    """A line of text; `x`, `y` are its upper left corner."""
-
-    x: int
-    y: int
-    text: str
-    size: int = TEXT
-    bold: bool = False
-
-
-class Picture(msgspec.Struct, frozen=True):
-    """Drawn in this order."""
-
-    width: int
-    height: int
-    rects: list[Rect]
-    cells: list[Cell]
-    texts: list[Text]
 
 
 class _Grid(msgspec.Struct, frozen=True):
@@ -93,48 +45,56 @@ class _Grid(msgspec.Struct, frozen=True):
     across: int
 
     @property
-    def pitch(self) -> int:
-        return self.across * self.square + max(3, self.square // 2)
-
-    @property
-    def columns(self) -> int:
-        return max(1, self.width // self.pitch)
-
-    @property
     def label(self) -> int:
+        """Height of a name below its node."""
         return SMALL + 4 if self.square >= NAMED_FROM else 0
 
-    def lines(self, node: NodeFrame) -> int:
-        return sum(-(-max(one.capacity, one.allocatable) // self.across) for one in node.devices) or 1
+    @property
+    def gap(self) -> int:
+        """Between nodes."""
+        return max(3, self.square // 2)
 
-    def rows(self, nodes: list[NodeFrame]) -> Iterator[tuple[int, list[NodeFrame]]]:
-        """(y, nodes of the row), then (height of all, nothing)."""
+    def span(self, node: NodeFrame) -> int:
+        """Squares in the longest line of a node; all nodes are alike where their names have to fit."""
+        longest = max((_room(one) for one in node.devices), default=1)
+        return self.across if self.label else min(self.across, longest)
+
+    def lines(self, node: NodeFrame) -> int:
+        """Lines of squares."""
+        return sum(-(-_room(one) // self.across) for one in node.devices) or 1
+
+    def places(self, nodes: list[NodeFrame]) -> Iterator[tuple[int, int, NodeFrame | None]]:
+        """(x, y) of each node; at the end, without a node, the height of all."""
         y = 0
-        for start in range(0, len(nodes), self.columns):
-            row = nodes[start : start + self.columns]
-            yield y, row
-            y += max(map(self.lines, row)) * self.square + self.label + max(3, self.square // 2)
-        yield y, []
+        for span, alike in groupby(nodes, self.span):
+            some, pitch = list(alike), span * self.square + self.gap
+            columns = max(1, self.width // pitch)
+            for start in range(0, len(some), columns):
+                row = some[start : start + columns]
+                yield from ((column * pitch, y, node) for column, node in enumerate(row))
+                y += max(map(self.lines, row)) * self.square + self.label + self.gap
+        yield 0, y, None
 
     def height(self, nodes: list[NodeFrame]) -> int:
-        return list(self.rows(nodes))[-1][0]
+        """Of all of them."""
+        return list(self.places(nodes))[-1][1]
 
 
 def picture(before: Frame, after: Frame) -> Picture:
     """Both moments side by side, with a legend below."""
     grid = _grid_for(before)
-    colours = _colours(before, after)
+    colours = colours_of(before, after)
     top = MARGIN + LINE * (2 + max(1, min(MOST_TOTALS, len(before.totals))))
     rects: list[Rect] = []
     cells: list[Cell] = []
     texts: list[Text] = []
     for number, (title, frame) in enumerate((("Before", before), ("After", after))):
         x = MARGIN + number * (grid.width + 2 * MARGIN)
-        texts += _heading(title, frame, x)
+        texts += heading(title, frame, x)
         _draw_nodes(frame, grid, (x, top), colours, into=(rects, cells, texts))
     width = 2 * grid.width + 4 * MARGIN
     y = top + grid.height(_sorted(before)) + LINE
-    height = _draw_legend(after, colours, y, width, rects, texts)
+    height = draw_legend(after, colours, y, width, rects, texts)
     return Picture(width=width, height=height, rects=rects, cells=cells, texts=texts)
 
 
@@ -146,7 +106,7 @@ def _sorted(frame: Frame) -> list[NodeFrame]:
 
 
 def _grid_for(frame: Frame) -> _Grid:
-    most = max((max(d.capacity, d.allocatable) for n in frame.nodes for d in n.devices), default=1)
+    most = max((_room(d) for n in frame.nodes for d in n.devices), default=1)
     across, nodes = 4 if most <= 8 else 8, _sorted(frame)
     grids = [_Grid(width=width, square=size, across=across) for width, sizes in SIZES for size in sizes]
     return next((grid for grid in grids if grid.height(nodes) <= grid.width), grids[-1])
@@ -164,15 +124,16 @@ def _draw_nodes(
     into: tuple[list[Rect], list[Cell], list[Text]],
 ) -> None:
     rects, cells, texts = into
-    for y, row in grid.rows(_sorted(frame)):
-        for column, node in enumerate(row):
-            left, upper = corner[0] + column * grid.pitch, corner[1] + y
-            width, height = grid.across * grid.square, grid.lines(node) * grid.square
-            rects += _squares(node, grid, left, upper, colours)
-            stroke = CLOSED if node.closed else FRAME
-            cells.append(Cell(left - 1, upper - 1, width + 1, height + 1, stroke, _title(node)))
-            if grid.label:
-                texts.append(Text(left, upper + height + 1, _short(node.name, width), SMALL))
+    for x, y, node in grid.places(_sorted(frame)):
+        if node is None:
+            return
+        left, upper = corner[0] + x, corner[1] + y
+        width, height = grid.span(node) * grid.square, grid.lines(node) * grid.square
+        rects += _squares(node, grid, left, upper, colours)
+        stroke = CLOSED if node.closed else FRAME
+        cells.append(Cell(left - 1, upper - 1, width + 1, height + 1, stroke, _title(node)))
+        if grid.label:
+            texts.append(Text(left, upper + height + 1, short(node.name, width), SMALL))
 
 
 def _squares(node: NodeFrame, grid: _Grid, left: int, upper: int, colours: dict[str, str]) -> Iterator[Rect]:
@@ -192,8 +153,12 @@ def _squares(node: NodeFrame, grid: _Grid, left: int, upper: int, colours: dict[
 def _kinds(one: Devices, colours: dict[str, str]) -> list[tuple[str, bool]]:
     """(colour, hatched) of each device: held, free, and what is not handed out last."""
     kinds = [(colours.get(held.holder, POD), False) for held in one.held for _ in range(held.amount)]
-    room = max(one.capacity, one.allocatable)
-    return [*kinds, *[(FREE, False)] * one.free, *[(UNHEALTHY, True)] * one.unhealthy][:room]
+    return [*kinds, *[(FREE, False)] * one.free, *[(UNHEALTHY, True)] * one.unhealthy][: _room(one)]
+
+
+def _room(one: Devices) -> int:
+    """Squares of a resource."""
+    return max(one.capacity, one.allocatable)
 
 
 def _runs(kinds: list[tuple[str, bool]], *, joined: bool) -> Iterator[tuple[int, int, tuple[str, bool]]]:
@@ -212,84 +177,3 @@ def _title(node: NodeFrame) -> str:
         lines.append(f"{one.name}: {one.free} of {one.allocatable} free{unhealthy}")
         lines += [f"  {held.holder}: {held.amount}" for held in one.held]
     return "\n".join(lines)
-
-
-def _short(name: str, width: int) -> str:
-    """Names differ at their ends."""
-    room = max(3, width // 6)
-    return name if len(name) <= room else "…" + name[1 - room :]
-
-
-# -- words
-
-
-def _heading(title: str, frame: Frame, x: int) -> Iterator[Text]:
-    yield Text(x, MARGIN, title, TEXT + 3, bold=True)
-    shown = frame.totals[:MOST_TOTALS]
-    for number, total in enumerate(shown, start=1):
-        yield Text(x, MARGIN + 4 + number * LINE, _headline(total))
-    if not shown:
-        yield Text(x, MARGIN + 4 + LINE, "No node has devices.")
-
-
-def _headline(total: Total) -> str:
-    return (
-        f"{total.name}: {total.free} of {total.allocatable} free · {total.whole} whole nodes · "
-        f"largest gang of {total.size}-device members: {total.members}"
-    )
-
-
-def _colours(before: Frame, after: Frame) -> dict[str, str]:
-    """A colour for each gang: those with most devices in the end get the most distant hues."""
-    held: Counter[str] = Counter()
-    for frame in (before, after):
-        for gang, amount in _gangs(frame).items():
-            held[gang] = max(held[gang], amount)
-    ranked = sorted(held, key=lambda gang: (-held[gang], gang))
-    return {gang: _colour(rank) for rank, gang in enumerate(ranked)}
-
-
-def _gangs(frame: Frame) -> Counter[str]:
-    """Devices that each gang holds."""
-    held: Counter[str] = Counter()
-    for node in frame.nodes:
-        for one in node.devices:
-            held.update({h.holder: h.amount for h in one.held if h.gang})
-    return held
-
-
-def _colour(rank: int) -> str:
-    """Hues a golden angle apart, in three shades."""
-    hue = (0.58 + rank * 0.618034) % 1.0
-    lightness, saturation = ((0.45, 0.70), (0.62, 0.60), (0.32, 0.60))[rank // 7 % 3]
-    return "#" + "".join(
-        f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, lightness, saturation)
-    )
-
-
-def _draw_legend(
-    frame: Frame, colours: dict[str, str], y: int, width: int, rects: list[Rect], texts: list[Text]
-) -> int:
-    """The height of the picture."""
-    held = _gangs(frame)
-    ranked = sorted(held, key=lambda gang: (-held[gang], gang))
-    entries = [("free", FREE, False), ("pod of no gang", POD, False), ("not handed out", UNHEALTHY, True)]
-    entries += [(f"{gang} ({held[gang]})", colours[gang], False) for gang in ranked[:MOST_LEGEND]]
-    columns = max(1, (width - 2 * MARGIN) // LEGEND_WIDTH)
-    for number, (text, fill, hatch) in enumerate(entries):
-        x, line = MARGIN + number % columns * LEGEND_WIDTH, y + number // columns * LINE
-        rects.append(Rect(x, line + 2, 12, 12, fill, hatch))
-        texts.append(Text(x + 18, line, _short(text, LEGEND_WIDTH - 60)))
-    y += -(-len(entries) // columns) * LINE
-    texts.append(Text(MARGIN, y + 6, "; ".join(_footnotes(frame, len(ranked) - MOST_LEGEND)), SMALL + 1))
-    return y + LINE + MARGIN
-
-
-def _footnotes(frame: Frame, more: int) -> Iterator[str]:
-    yield "a cell is a node and a square a device"
-    if any(node.closed for node in frame.nodes):
-        yield "an orange outline is a node that is cordoned or not ready"
-    if more > 0:
-        yield f"{more} more gangs are not named here"
-    if frame.without:
-        yield f"{frame.without} nodes without devices are not shown"

@@ -7,7 +7,7 @@ import io
 
 from PIL import Image, ImageDraw, ImageFont
 
-from app.simulate.layout import HATCH, INK, PAPER, Picture
+from app.simulate.shapes import HATCH, INK, PAPER, Picture
 
 
 def png(picture: Picture) -> bytes:

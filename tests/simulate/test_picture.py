@@ -13,8 +13,9 @@ from PIL import Image
 
 from app.simulate.frame import Frame, Held, Total, frame_of, natural
 from app.simulate.html import html
-from app.simulate.layout import CLOSED, FREE, HATCH, PAPER, POD, UNHEALTHY, Picture, Rect, picture
+from app.simulate.layout import picture
 from app.simulate.png import png
+from app.simulate.shapes import CLOSED, FREE, HATCH, PAPER, POD, UNHEALTHY, Picture, Rect
 from tests.builders import GPU, Builder, inventory_of, make_group, make_node, make_pod
 
 MIG = "nvidia.com/mig-1g.10gb"
@@ -157,6 +158,14 @@ def test_cells_are_inside_the_picture_and_apart_whatever_their_number(count: int
         assert x >= 0 and x + width <= what.width and y >= 0 and y + height <= what.height
         assert next_x > x + width if next_y == y else next_y > y + height
     assert what.width < 2600 and what.height < 2600
+
+
+def test_among_many_nodes_small_ones_take_little_room() -> None:
+    large = [make_node(f"large-{number}").gpus(8) for number in range(200)]
+    small = [make_node(f"small-{number}").gpus(1) for number in range(200)]
+    moment = frame(*large, *small)
+    widths = {cell.title.partition("-")[0]: cell.width for cell in picture(moment, moment).cells}
+    assert widths["large"] > 3 * widths["small"]
 
 
 def test_a_picture_without_devices_says_so() -> None:
