@@ -91,6 +91,13 @@ def test_the_place_of_one_counts_before_the_next_has_its_turn() -> None:
     assert script.asked == [("a", 0.0), ("b", 0.0)]
 
 
+def test_the_place_of_one_that_is_held_is_nobody_elses() -> None:
+    script = Script(NODE, make_pod("held").gpus(8), make_pod("later").gpus(8).created("2026-01-02T00:00:00Z"))
+    script.hold = {"held"}
+    assert script.play() == []
+    assert script.asked == [("held", 0.0)]
+
+
 def test_at_one_instant_each_pod_has_one_turn() -> None:
     script = Script(NODE, make_pod("no"), make_pod("yes"), refuse=lambda name, now: name == "no")
     assert script.play() == ["yes"]
