@@ -171,7 +171,7 @@ def _counts(view: View) -> str:
 
 
 def _overcommitted(view: View) -> str:
-    taken = view.taken(lambda pod: pod.node)
+    taken = view.taken()
     for node in view.nodes:
         for name, amount in taken.get(node.name, {}).items():
             if amount > node.allocatable.get(name, 0):

@@ -19,6 +19,7 @@ COMMANDS: Final = (
     "serve",
     "check-config",
     "demo",
+    "simulate",
     "release",
     "snapshot",
     "version",

@@ -39,7 +39,7 @@ class SnapshotCluster:
                 value_of(self._decoder, item)
             except InputError as error:
                 raise InputError(str(error), field=f"items[{index}]") from None
-            self._objects[_key(item)] = item
+            self._objects[key_of(item)] = item
 
     def initial(self) -> list[Change]:
         """Everything as one list, as a reflector would deliver it."""
@@ -76,7 +76,7 @@ class SnapshotCluster:
         return str(event["type"]), copy.deepcopy(obj)
 
     def _store(self, kind: str, obj: JsonObject) -> None:
-        key = _key(obj)
+        key = key_of(obj)
         before = self._objects.get(key)
         changes = []
         if kind == "DELETED":
@@ -96,7 +96,7 @@ class SnapshotCluster:
 
     async def bind(self, pod: PodRef, node: NodeName) -> Outcome:
         """`pods/binding`."""
-        found = self._find(pod)
+        found = self.find(pod)
         if found is None:
             return Outcome(
                 error=f"pod {pod.namespace}/{pod.name} with UID {pod.uid} does not exist", gone=True
@@ -114,7 +114,7 @@ class SnapshotCluster:
 
     async def nominate(self, pod: PodRef, node: NodeName | None) -> Outcome:
         """`status.nominatedNodeName`."""
-        found = self._find(pod)
+        found = self.find(pod)
         if found is None:
             return Outcome(error="pod does not exist", gone=True)
         if (found.get("spec") or {}).get("nodeName"):
@@ -138,7 +138,7 @@ class SnapshotCluster:
 
     async def lift_gate(self, pod: PodRef, *, single: bool = False) -> Outcome:
         """Our entry of `spec.schedulingGates`."""
-        found = self._find(pod)
+        found = self.find(pod)
         if found is None:
             return Outcome(error="pod does not exist", gone=True)
         changed = copy.deepcopy(found)
@@ -181,7 +181,8 @@ class SnapshotCluster:
 
     # -- storage
 
-    def _find(self, pod: PodRef) -> JsonObject | None:
+    def find(self, pod: PodRef) -> JsonObject | None:
+        """This very pod as it is, to be read only; None if it is gone."""
         found = self._objects.get(("", "Pod", pod.namespace, pod.name))
         return found if found is not None and _uid(found) == pod.uid else None
 
@@ -191,7 +192,8 @@ class SnapshotCluster:
         self._store("MODIFIED", obj)
 
 
-def _key(obj: JsonObject) -> ObjectKey:
+def key_of(obj: JsonObject) -> ObjectKey:
+    """Under which an object is stored."""
     meta = obj["metadata"]
     group = str(obj.get("apiVersion") or "v1").rpartition("/")[0]
     namespace = meta.get("namespace") or ("default" if obj.get("kind") in ("Pod", "PodGroup") else "")

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the admission policy of deploy/admission-policy.yaml does to a pod that is created.
+
+The same conditions in the same order. Changes nothing outside of the namespaces that are labelled, as the API
+server would not.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from app.codec.objects import GROUP_LABEL
+from app.codec.snapshot import JsonObject
+from app.domain.errors import QuantityError
+from app.domain.pod import GATE, SCHEDULER
+from app.domain.resources import is_device, parse_amount
+
+ENABLED_LABEL: Final = "muster.dev/enabled"
+ENABLED: Final = ("gangs", "gpus")
+_SYSTEM: Final = ("system-cluster-critical", "system-node-critical")
+_CHOICES: Final = ("default-scheduler", SCHEDULER)
+
+
+def enabled(namespace: JsonObject | None) -> str:
+    """The value of a Namespace's label if it switches Muster on, else empty."""
+    value = str(((namespace or {}).get("metadata", {}).get("labels") or {}).get(ENABLED_LABEL, ""))
+    return value if value in ENABLED else ""
+
+
+def admit(pod: JsonObject, value: str) -> None:
+    """Change a new pod as the policy would in a namespace labelled with `value` (empty: not at all)."""
+    spec = pod["spec"]
+    if not value or not _considered(pod) or not _covered(pod, value):
+        return
+    spec["schedulerName"] = SCHEDULER
+    gates = spec.get("schedulingGates") or []
+    if all(gate.get("name") != GATE for gate in gates):
+        spec["schedulingGates"] = [*gates, {"name": GATE}]
+
+
+def _considered(pod: JsonObject) -> bool:
+    """The policy's match conditions."""
+    spec, owners = pod["spec"], pod["metadata"].get("ownerReferences") or []
+    daemon = any(o.get("kind") == "DaemonSet" and _is_apps(o.get("apiVersion")) for o in owners)
+    chosen = spec.get("schedulerName") or "default-scheduler"
+    system = spec.get("priorityClassName") in _SYSTEM
+    return chosen in _CHOICES and not spec.get("nodeName") and not daemon and not system
+
+
+def _is_apps(version: object) -> bool:
+    return str(version).startswith("apps/")
+
+
+def _covered(pod: JsonObject, value: str) -> bool:
+    spec = pod["spec"]
+    native = (spec.get("schedulingGroup") or {}).get("podGroupName")
+    in_group = bool((pod["metadata"].get("labels") or {}).get(GROUP_LABEL) or native)
+    return in_group or (value == "gpus" and _asks_for_device(spec))
+
+
+def _asks_for_device(spec: JsonObject) -> bool:
+    containers = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
+    return bool(spec.get("resourceClaims")) or any(map(_has_device, containers))
+
+
+def _has_device(container: JsonObject) -> bool:
+    resources: dict[str, Any] = container.get("resources") or {}
+    amounts = [*(resources.get("limits") or {}).items(), *(resources.get("requests") or {}).items()]
+    return any(is_device(name) and _positive(name, amount) for name, amount in amounts)
+
+
+def _positive(name: str, amount: object) -> bool:
+    try:
+        return parse_amount(name, amount) > 0
+    except QuantityError:
+        return False  # the codec refuses the pod, and says why
