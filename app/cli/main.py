@@ -20,6 +20,7 @@ COMMANDS: Final = (
     "check-config",
     "demo",
     "simulate",
+    "top",
     "release",
     "snapshot",
     "version",

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
 
 from app.http.metrics import Metrics
 from app.http.ops import ops, version
+from app.http.overview import overview
+from app.http.page import page
 from app.http.snapshot import snapshot
 from app.http.verbs import Verbs
 from app.main import _app
@@ -45,19 +48,21 @@ class Door:
         self.failures: list[str] = []
         self.world.loop.set_exception_handler(lambda loop, context: self.failures.append(str(context)))
         service, metrics = self.world.service, Metrics(self.world.service)
-        rest = _app(snapshot(self.world.cluster), version(), ops(service, metrics))
+        sight = (overview(service, replica="here", clock=self._now, wall=self._now), page())
+        rest = _app(snapshot(self.world.cluster), version(), ops(service, metrics), *sight)
         self.app = Verbs(service, metrics, rest=rest)
 
-    def get(self, path: str) -> Reply:
-        return self.call("GET", path, b"")
+    def get(self, path: str, **headers: str) -> Reply:
+        """Names of headers with an underscore for each dash."""
+        return self.call("GET", path, b"", **headers)
 
     def post(self, path: str, body: object) -> Reply:
         """Bytes go as they are, anything else as JSON."""
         return self.call("POST", path, encoded(body))
 
-    def call(self, method: str, path: str, body: bytes) -> Reply:
+    def call(self, method: str, path: str, body: bytes, **headers: str) -> Reply:
         """One call, answered."""
-        return self.world.run(self._call(method, path, body, asyncio.Event()))
+        return self.world.run(self._call(method, path, body, asyncio.Event(), **headers))
 
     def start(self, path: str, body: object) -> tuple[asyncio.Task[Reply], asyncio.Event]:
         """A call whose answer may take its time, and what makes the caller hang up."""
@@ -66,7 +71,7 @@ class Door:
         self.world.idle()
         return task, gone
 
-    async def _call(self, method: str, path: str, body: bytes, gone: asyncio.Event) -> Reply:
+    async def _call(self, method: str, path: str, body: bytes, gone: asyncio.Event, **headers: str) -> Reply:
         parts = [body[at : at + CHUNK] for at in range(0, len(body), CHUNK)] or [b""]
         sent: list[dict[str, Any]] = []
 
@@ -79,9 +84,12 @@ class Door:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        await self.app(scope(method, path), receive, send)
+        await self.app(scope(method, path, headers), receive, send)
         head = {name.decode(): text.decode() for name, text in sent[0]["headers"]}
         return Reply(sent[0]["status"], head, b"".join(part.get("body", b"") for part in sent[1:]))
+
+    def _now(self) -> float:
+        return self.world.now
 
     @property
     def reserved(self) -> tuple[int, int]:
@@ -110,12 +118,13 @@ def names(reply: Reply) -> Sequence[str]:
     return accepted
 
 
-def scope(method: str, target: str) -> dict[str, Any]:
+def scope(method: str, target: str, headers: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
     """What uvicorn makes of a request line."""
     path, _, query = target.partition("?")
+    more = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
     return {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
         "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
-        "headers": [(b"host", b"muster"), (b"content-type", b"application/json")],
+        "headers": [(b"host", b"muster"), (b"content-type", b"application/json"), *more],
         "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8888),
     }  # fmt: skip
