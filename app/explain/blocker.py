@@ -95,9 +95,7 @@ def _no_node(inventory: Inventory, requests: dict[str, int], admitted: bool) -> 
     for name, amount in sorted(requests.items(), key=lambda item: not is_device(item[0])):
         largest = int(inventory.columns.allocatable(name).max(initial=0))
         if largest < amount:
-            return (
-                f"a member requests {_amount(name, amount)} and the largest node has {_amount(name, largest)}"
-            )
+            return f"a member requests {shown(name, amount)} and the largest node has {shown(name, largest)}"
     return "no node that a member may use could hold it even when empty"
 
 
@@ -125,8 +123,8 @@ def _held(inventory: Inventory, demand: Demand) -> str:
     used = int(inventory.columns.used(name).sum())
     holders = inventory.holders.get(name) or _holders(inventory, name)
     most = sorted(holders.items(), key=lambda item: (-item[1], item[0]))[:2]
-    who = ", ".join(f"{holder} holds {_amount(name, amount)}" for holder, amount in most)
-    free = f"{_amount(name, max(0, total - used))} of {_amount(name, total)} {name} free"
+    who = ", ".join(f"{holder} holds {shown(name, amount)}" for holder, amount in most)
+    free = f"{shown(name, max(0, total - used))} of {shown(name, total)} {name} free"
     return f"{free}; {who}" if who else free
 
 
@@ -155,7 +153,8 @@ def _scarcest(inventory: Inventory, demand: Demand) -> str:
     return min(asked, key=lambda name: (seated[name], not is_device(name), -asked[name], name))
 
 
-def _amount(name: str, amount: int) -> str:
+def shown(name: str, amount: int) -> str:
+    """An amount as people write it: cores, Gi, or a count."""
     if name == CPU:
         return f"{amount / 1000:g}"
     if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
