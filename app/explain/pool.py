@@ -6,13 +6,12 @@ Numbers alone, worked out once for all findings; judges nothing.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
 
-from app.domain.ids import GangKey, NodeName, PodUid
+from app.domain.ids import GangKey, PodUid
 from app.domain.node import NOT_READY, UNSCHEDULABLE
 from app.domain.placement import Taint, Template
 from app.domain.pod import Pod
@@ -58,28 +57,15 @@ class Ledger(msgspec.Struct):
     """Who holds one resource on the usable rows of its pool.
 
     `held` is by gang, or by pod where there is none. `idle` are pods that are going or have not come to work,
-    `sick` those with a device that is not healthy. `lower` is what pods of a lower priority hold. `finished`
-    pods are still listed on the nodes and hold nothing.
+    `sick` those with a device that is not healthy. `lower` is what pods of a lower priority hold, by row.
+    `finished` pods are still listed on the nodes and hold nothing.
     """
 
-    held: Counter[GangKey | PodUid] = msgspec.field(default_factory=Counter)
+    held: dict[GangKey | PodUid, int] = msgspec.field(default_factory=dict)
     idle: list[Pod] = msgspec.field(default_factory=list)
     sick: list[Pod] = msgspec.field(default_factory=list)
-    lower: int = 0
+    lower: dict[int, int] = msgspec.field(default_factory=dict)
     finished: int = 0
-
-    def enter(self, pod: Pod, amount: int, priority: int) -> None:
-        """Count one pod that is on a usable row."""
-        if pod.finished:
-            self.finished += 1
-            return
-        self.held[pod.gang if pod.gang is not None and pod.grouped else pod.uid] += amount
-        if pod.priority < priority:
-            self.lower += amount
-        if pod.deleting or pod.stuck or pod.phase == "Pending":
-            self.idle.append(pod)
-        if pod.sick:
-            self.sick.append(pod)
 
 
 def asked(template: Template, name: str) -> int:
@@ -113,18 +99,34 @@ def ledger(case: Case) -> dict[str, Ledger]:
     usable = {pool.name: pool.usable.tolist() for pool in case.pools}
     priority = min((pod.priority for pod in case.waiting), default=0)
     row_of = case.inventory.columns.row_of
-    asks: dict[int, list[tuple[str, int]]] = {}
+    asks: dict[int, list[tuple[Ledger, list[bool], int]]] = {}
     for pod in case.inventory.pods.values():
-        if pod.node is None:
-            continue
-        key = id(pod.template)
-        wanted = asks.get(key)
+        wanted = asks.get(id(pod.template))
         if wanted is None:
-            wanted = asks[key] = [(n, a) for n, a in pod.template.requests if n in found]
-        for name, amount in wanted:
-            if usable[name][row_of[NodeName(pod.node)]]:
-                found[name].enter(pod, amount, priority)
+            requests = pod.template.requests
+            wanted = asks[id(pod.template)] = [(found[n], usable[n], a) for n, a in requests if n in found]
+        if wanted and pod.node is not None:
+            row = row_of[pod.node]
+            for one, here, amount in wanted:
+                if here[row]:
+                    _enter(one, pod, row, amount, priority)
     return found
+
+
+def _enter(one: Ledger, pod: Pod, row: int, amount: int, priority: int) -> None:
+    """Count a pod that is on a usable row."""
+    phase = pod.phase
+    if phase in ("Succeeded", "Failed"):
+        one.finished += 1
+        return
+    holder = pod.gang or pod.uid
+    one.held[holder] = one.held.get(holder, 0) + amount
+    if pod.priority < priority:
+        one.lower[row] = one.lower.get(row, 0) + amount
+    if pod.deleting or pod.stuck or phase == "Pending":
+        one.idle.append(pod)
+    if pod.sick:
+        one.sick.append(pod)
 
 
 def barred(case: Case, pool: Pool) -> dict[int, Taint | None]:

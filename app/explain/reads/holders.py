@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from heapq import nlargest
+from operator import itemgetter
 from typing import Final
 
-from app.domain.ids import GangKey, PodUid
+from app.domain.ids import GangApi, GangKey, PodUid
 from app.domain.pod import Pod
 from app.explain.blocker import shown
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.pool import Ledger, Pool, asked
 from app.explain.reads.words import listed, of_pod, pods
-from app.planner.capacity import seats_per_row
 
 STARTUP_SECONDS: Final = 600
 """A pod younger than this that has not started may well be pulling its image."""
@@ -40,13 +41,16 @@ def holders(case: Case) -> Iterable[Hit]:
     """Per resource: the largest holders on the nodes that admit the pods."""
     for pool, ledger in _ledgers(case):
         if ledger.held:
-            most = sorted(ledger.held.items(), key=lambda item: (-item[1], str(item[0])))
-            names = [(_name(case, key), shown(pool.name, amount)) for key, amount in most[:100]]
-            rest = f"; {len(most) - 3} more" if len(most) > 3 else ""
+            most = sorted(
+                nlargest(100, ledger.held.items(), key=itemgetter(1)),
+                key=lambda item: (-item[1], str(item[0])),
+            )
+            names = [(_name(case, key), shown(pool.name, amount)) for key, amount in most]
+            rest = f"; {len(ledger.held) - 3} more" if len(ledger.held) > 3 else ""
             yield hit(
                 *(Evidence(name, pool.name, f"holds {amount}") for name, amount in names),
                 name=pool.name,
-                used=shown(pool.name, ledger.held.total()),
+                used=shown(pool.name, sum(ledger.held.values())),
                 who=", ".join(f"{name} ({amount})" for name, amount in names[:3]) + rest,
                 namespace=_namespace(case, most[0][0]),
             )
@@ -116,8 +120,9 @@ def held_without_working(case: Case) -> Iterable[Hit]:
     sentence="{amount} {name} are held by pods of a priority below {priority}: {preemption}",
     meaning=(
         "Pods of a lower priority could be preempted by kube-scheduler if the waiting pod's PriorityClass"
-        " allows it, if evicting them would make room on one node, and if the pod is no member of a gang:"
-        " Muster does not preempt for gangs, and its rule for others spares running gangs."
+        " allows it, if evicting them would make room on one node (of everything, not of this resource"
+        " alone), and if the pod is no member of a gang: Muster does not preempt for gangs, and no preemption"
+        " of its scheduler takes a running gang below its minimum unless nothing cheaper exists."
     ),
     confirm=("kubectl get priorityclasses",),
     decide=("delete pods of a lower priority by hand",),
@@ -133,9 +138,9 @@ def lower_priority_holders(case: Case) -> Iterable[Hit]:
                     first, ".spec.preemptionPolicy", "PreemptLowerPriority" if first.preempts else "Never"
                 ),
                 name=pool.name,
-                amount=shown(pool.name, ledger.lower),
+                amount=shown(pool.name, sum(ledger.lower.values())),
                 priority=min(pod.priority for pod in case.waiting),
-                preemption=_preemption(case, pool, first),
+                preemption=_preemption(case, pool, ledger, first),
             )
 
 
@@ -162,7 +167,9 @@ def _ledgers(case: Case) -> Iterator[tuple[Pool, Ledger]]:
 
 
 def _name(case: Case, key: GangKey | PodUid) -> str:
-    return f"gang {key}" if isinstance(key, GangKey) else f"pod {case.inventory.pods[key].key}"
+    if isinstance(key, GangKey):
+        return f"pod {key}" if key.api is GangApi.SINGLE else f"gang {key}"
+    return f"pod {case.inventory.pods[key].key}"
 
 
 def _namespace(case: Case, key: GangKey | PodUid) -> str:
@@ -208,20 +215,15 @@ def _not_working(case: Case, pod: Pod) -> str:
     return "not started" if waited > STARTUP_SECONDS else ""
 
 
-def _preemption(case: Case, pool: Pool, pod: Pod) -> str:
-    """Whether they would make way."""
+def _preemption(case: Case, pool: Pool, ledger: Ledger, pod: Pod) -> str:
+    """Whether they would make way, and whether that would do."""
     if not pod.preempts:
         return "the pod never preempts, so says its priority class"
     if pod.grouped:
-        return (
-            "Muster does not preempt for gangs"
-            if case.ours
-            else f"preempting for a gang is up to {pod.scheduler}"
-        )
-    free = case.inventory.free_after_preempting(pod.priority)
-    if free is None or not seats_per_row(case.view, pool.template, free, most=1).any():
-        return "preempting them would not make room on one node"
-    return f"preempting some would make room, which is up to {pod.scheduler}"
+        return "Muster does not preempt for gangs" if case.ours else f"that is up to {pod.scheduler}"
+    if all(pool.free[row] + amount < pool.ask for row, amount in ledger.lower.items()):
+        return "preempting them would not free enough on one node"
+    return f"preempting some would free enough on one node, which is up to {pod.scheduler}"
 
 
 FINDINGS: Final[tuple[Topic, ...]] = (

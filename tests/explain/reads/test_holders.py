@@ -96,11 +96,11 @@ def test_a_pod_that_is_going_is_told_as_that_alone() -> None:
 @pytest.mark.parametrize(
     ("pod", "word"),
     [
-        (POD, "preempting some would make room, which is up to default-scheduler"),
+        (POD, "preempting some would free enough on one node, which is up to default-scheduler"),
         (POD.set("spec.preemptionPolicy", "Never"), "the pod never preempts, so says its priority class"),
         (POD.scheduler("muster").gang("g"), "Muster does not preempt for gangs"),
-        (POD.gang("g"), "preempting for a gang is up to default-scheduler"),
-        (POD.gpus(9), "preempting them would not make room on one node"),
+        (POD.gang("g"), "that is up to default-scheduler"),
+        (POD.gpus(9), "preempting them would not free enough on one node"),
     ],
 )
 def test_whether_preemption_would_help(pod: PodBuilder, word: str) -> None:
