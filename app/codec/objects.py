@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from app.codec import wire
+from app.codec.containers import ailments
 from app.codec.templates import TemplateCache, decode
 from app.domain.errors import InputError
 from app.domain.gang import PodGroup
@@ -56,6 +57,7 @@ class ObjectDecoder:
         gates = tuple(gate.name for gate in spec.scheduling_gates or ())
         gang, mixed = _gang(meta, namespace, spec, gates)
         nominated = NodeName(status.nominated_node_name) if status.nominated_node_name else None
+        stuck, sick = ailments(status) if spec.node_name else ("", ())
         return Pod(
             uid=PodUid(meta.uid),
             namespace=namespace,
@@ -67,6 +69,7 @@ class ObjectDecoder:
             preempts=spec.preemption_policy != "Never",
             phase=status.phase or "Pending",
             deleting=bool(meta.deletion_timestamp),
+            expiry=seconds(meta.deletion_timestamp) if meta.deletion_timestamp else 0,
             node=NodeName(spec.node_name) if spec.node_name else None,
             nominated=nominated,
             nominated_by_us=bool(nominated and not spec.node_name and _ours(meta.managed_fields)),
@@ -75,6 +78,8 @@ class ObjectDecoder:
             mixed=mixed,
             failure=(status.reason or "") if status.phase == "Failed" else "",
             outcome=_outcome(status) if not spec.node_name else "",
+            stuck=stuck,
+            sick=sick,
         )
 
     def node(self, raw: bytes | msgspec.Raw) -> Node:

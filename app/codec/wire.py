@@ -106,11 +106,37 @@ class Condition(Struct, rename="camel", gc=False):
     last_probe_time: str | None = None
 
 
+class Waiting(Struct, gc=False):
+    reason: str | None = None
+
+
+class ContainerState(Struct, gc=False):
+    waiting: Waiting | None = None
+
+
+class ResourceHealth(Struct, gc=False):
+    resource_id: str | None = msgspec.field(default=None, name="resourceID")
+    health: str | None = None
+    message: str | None = None
+
+
+class ResourceStatus(Struct, gc=False):
+    name: str | None = None
+    resources: list[ResourceHealth] | None = None
+
+
+class ContainerStatus(Struct, rename="camel", gc=False):
+    state: ContainerState | None = None
+    allocated_resources_status: list[ResourceStatus] | None = None
+
+
 class PodStatus(Struct, rename="camel", gc=False):
     phase: str | None = None
     reason: str | None = None
     nominated_node_name: str | None = None
     conditions: list[Condition] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
 
 
 class PodObject(Struct, gc=False):

@@ -25,12 +25,28 @@ SCHEDULER: Final = "muster"
 """Default `spec.schedulerName` of the pods that are ours to place."""
 
 
+class DeviceHealth(msgspec.Struct, frozen=True, gc=False):
+    """One device of a container that is not reported as healthy (`allocatedResourcesStatus`, KEP-4680).
+
+    `resource` is the name asked for, or `claim:NAME` for a device of a claim; `health` is Unhealthy or
+    Unknown. `message` is the driver's, if it gives one.
+    """
+
+    resource: str
+    device: str
+    health: str
+    message: str = ""
+
+
 class Pod(msgspec.Struct, frozen=True, gc=False):
     """The fields of core/v1 Pod that scheduling reads. `created` is in Unix seconds.
 
     `gang` is None for an ordinary pod. `mixed` names both PodGroups when a pod carries both APIs; such a
     pod belongs to no gang and is refused. `outcome` is the `PodScheduled` condition's message and times:
     it changes when kube-scheduler records an attempt. `preempts` is false for `preemptionPolicy: Never`.
+    `expiry` is the deletionTimestamp of a pod that is being deleted: when its grace period is over, in Unix
+    seconds. `stuck` is why a container on a node waits (CrashLoopBackOff, ErrImagePull, ...), empty where
+    none does or it is still being created.
     """
 
     uid: PodUid
@@ -43,6 +59,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     preempts: bool = True
     phase: str = "Pending"
     deleting: bool = False
+    expiry: int = 0
     node: NodeName | None = None
     nominated: NodeName | None = None
     nominated_by_us: bool = False
@@ -51,6 +68,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     mixed: tuple[str, str] | None = None
     failure: str = ""
     outcome: str = ""
+    stuck: str = ""
+    sick: tuple[DeviceHealth, ...] = ()
 
     @property
     def key(self) -> str:

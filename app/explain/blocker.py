@@ -17,7 +17,7 @@ from app.domain.plan import Demand, Plan
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.domain.resources import is_device
-from app.explain.words import amount
+from app.explain.words import in_units
 from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory, holder_of
 from app.planner.capacity import seats_per_row
@@ -99,7 +99,7 @@ def _no_node(inventory: Inventory, template: Template, who: str) -> str:
     for name, asked in sorted(template.requests, key=lambda item: not is_device(item[0])):
         largest = int(inventory.columns.allocatable(name).max(initial=0))
         if largest < asked:
-            wanted, there = amount(name, asked), amount(name, largest)
+            wanted, there = in_units(name, asked), in_units(name, largest)
             return f"{who} requests {wanted} {name} and the largest node has {there}"
     return f"no node that {who} may use could hold it even when empty"
 
@@ -128,8 +128,8 @@ def _held(inventory: Inventory, demand: Demand) -> str:
     used = int(inventory.columns.used(name).sum())
     holders = inventory.holders.get(name) or _holders(inventory, name)
     most = sorted(holders.items(), key=lambda item: (-item[1], item[0]))[:2]
-    who = ", ".join(f"{holder} holds {amount(name, held)}" for holder, held in most)
-    free = f"{amount(name, max(0, total - used))} of {amount(name, total)} {name} free"
+    who = ", ".join(f"{holder} holds {in_units(name, held)}" for holder, held in most)
+    free = f"{in_units(name, max(0, total - used))} of {in_units(name, total)} {name} free"
     return f"{free}; {who}" if who else free
 
 

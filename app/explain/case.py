@@ -13,11 +13,11 @@ import numpy as np
 
 from app.domain.errors import InputError
 from app.domain.ids import GangApi, GangKey, PodUid, single_key
-from app.domain.placement import Template
+from app.domain.placement import Taint, Template
 from app.domain.plan import Demand, Member, Plan
 from app.domain.pod import Pod
 from app.domain.reasons import Refusal
-from app.domain.resources import is_device
+from app.domain.resources import CPU, PODS, is_device
 from app.explain.dra.claims import Asked, follow, references
 from app.explain.dra.dra import Dra
 from app.explain.dra.needs import Need, needs_of
@@ -25,6 +25,7 @@ from app.explain.events import ByObject, events_of
 from app.explain.facts import Facts
 from app.explain.makers import Maker, makers_of
 from app.explain.objects import JsonObject, kind_of, uid_of
+from app.explain.pool import Ledger, Pool, barred, ledger, pool
 from app.explain.report import KINDS, Subject
 from app.inventory.columns import Mask, Matrix
 from app.inventory.gangs import Gang
@@ -189,6 +190,30 @@ class Case:
         """Rows that labels and taints leave to at least one of the pods, shape (rows,)."""
         masks = [self.inventory.admitting(template) for template in self.templates]
         return np.logical_or.reduce(masks) if masks else np.zeros(self.inventory.columns.rows, np.bool_)
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether there are seats now for what waits."""
+        return isinstance(self.now, Plan)
+
+    @cached_property
+    def pools(self) -> list[Pool]:
+        """What there is of each device that a waiting pod asks for; of cpu or pods where it asks for none."""
+        if not self.waiting:
+            return []
+        asked = {name for template in self.templates for name, _ in template.requests}
+        names = self.devices or [next(name for name in (CPU, PODS) if name in asked)]
+        return [pool(self, name) for name in names]
+
+    @cached_property
+    def barred(self) -> dict[str, dict[int, Taint | None]]:
+        """By pool the rows that have it and admit no pod: the taint, or None where they are not selected."""
+        return {pool.name: barred(self, pool) for pool in self.pools}
+
+    @cached_property
+    def ledger(self) -> dict[str, Ledger]:
+        """Who holds what of each pool, by its name: one pass over all pods."""
+        return ledger(self)
 
     def capacity(self, name: str) -> Matrix:
         """`status.capacity` of one resource by row, shape (rows,); 0 where there is no node."""

@@ -45,7 +45,7 @@ def moment(at: int, now: int) -> str:
     return f"at {stamp(at)} ({f'in {span(at - now)}' if at > now else f'{span(now - at)} ago'})"
 
 
-def amount(name: str, number: int) -> str:
+def in_units(name: str, number: int) -> str:
     """An amount of a resource in the unit that people write: cores, Gi, devices."""
     if name == CPU:
         return f"{number / 1000:g}"

@@ -12,6 +12,7 @@ from app.codec.objects import ObjectDecoder
 from app.domain.errors import InputError
 from app.domain.ids import GangApi, GangKey
 from app.domain.placement import Requirement, Term, Toleration
+from app.domain.pod import DeviceHealth
 from tests.builders import Json, PodBuilder, key, make_pod, pod_of, term
 
 
@@ -326,3 +327,76 @@ def test_any_json_in_any_place_gives_a_pod_or_an_input_error(place: str, junk: o
         assert "\n" not in str(error)
     else:
         assert pod.uid
+
+
+# -- containers
+
+
+def _waits(reason: str) -> Json:
+    return {"name": "main", "ready": False, "state": {"waiting": {"reason": reason, "message": "back-off"}}}
+
+
+def _holds(*devices: Json) -> Json:
+    allocated = [{"name": "nvidia.com/gpu", "resources": list(devices)}]
+    return {"name": "main", "state": {"running": {}}, "allocatedResourcesStatus": allocated}
+
+
+RUNS: Json = {"name": "main", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
+BOUND = make_pod("p").on("n1")
+
+
+@pytest.mark.parametrize(
+    ("pod", "stuck"),
+    [
+        pytest.param(BOUND.set("status.containerStatuses", [RUNS]), "", id="running"),
+        pytest.param(BOUND.set("status.containerStatuses", [_waits("ContainerCreating")]), "", id="starting"),
+        pytest.param(
+            BOUND.set("status.containerStatuses", [RUNS, _waits("CrashLoopBackOff")]),
+            "CrashLoopBackOff",
+            id="the second container",
+        ),
+        pytest.param(
+            BOUND.set("status.containerStatuses", [_waits("PodInitializing")]).set(
+                "status.initContainerStatuses", [_waits("ImagePullBackOff")]
+            ),
+            "ImagePullBackOff",
+            id="an init container, while the others wait for it",
+        ),
+        pytest.param(
+            make_pod("p").set("status.containerStatuses", [_waits("CrashLoopBackOff")]), "", id="on no node"
+        ),
+    ],
+)
+def test_why_a_container_waits(pod: PodBuilder, stuck: str) -> None:
+    assert pod_of(pod).stuck == stuck
+
+
+def test_devices_that_are_not_healthy_are_kept_and_the_others_are_not() -> None:
+    good, bare = {"resourceID": "GPU-0", "health": "Healthy"}, {"resourceID": "GPU-3"}
+    bad = {"resourceID": "GPU-1", "health": "Unhealthy", "message": "ECC errors"}
+    lost = {"resourceID": "GPU-2", "health": "Unknown", "message": None}
+    assert pod_of(BOUND.set("status.containerStatuses", [_holds(good, bad, lost, bare)])).sick == (
+        DeviceHealth("nvidia.com/gpu", "GPU-1", "Unhealthy", "ECC errors"),
+        DeviceHealth("nvidia.com/gpu", "GPU-2", "Unknown"),
+    )
+    assert not pod_of(BOUND.set("status.containerStatuses", [_holds(good)])).sick
+
+
+@pytest.mark.parametrize(
+    "statuses",
+    [
+        pytest.param(None, id="null"),
+        pytest.param([{"state": None, "allocatedResourcesStatus": None}], id="null fields"),
+        pytest.param([{"state": {"waiting": None}}], id="null state"),
+        pytest.param([{"state": {"waiting": {"reason": None}}}], id="no reason"),
+        pytest.param([{"allocatedResourcesStatus": [{"name": None, "resources": None}]}], id="no devices"),
+    ],
+)
+def test_container_statuses_without_values_are_as_good_as_none(statuses: object) -> None:
+    pod = pod_of(BOUND.set("status.containerStatuses", statuses))
+    assert (pod.node, pod.stuck, pod.sick) == ("n1", "", ())
+
+
+def test_a_deleted_pod_says_when_its_grace_period_is_over() -> None:
+    assert pod_of(make_pod("p").set("metadata.deletionTimestamp", "1970-01-02T00:00:00Z")).expiry == 86400
+    assert pod_of(make_pod("p")).expiry == 0

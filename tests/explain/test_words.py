@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.explain.words import amount, count, listed, moment, span
+from app.explain.words import count, in_units, listed, moment, span
 
 
 def test_counts() -> None:
@@ -37,4 +37,8 @@ def test_moments() -> None:
 
 
 def test_amounts() -> None:
-    assert [amount("cpu", 1500), amount("memory", 2**30), amount("nvidia.com/gpu", 8)] == ["1.5", "1Gi", "8"]
+    assert [in_units("cpu", 1500), in_units("memory", 2**30), in_units("nvidia.com/gpu", 8)] == [
+        "1.5",
+        "1Gi",
+        "8",
+    ]

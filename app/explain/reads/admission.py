@@ -20,7 +20,7 @@ from app.explain.events import Happened
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.makers import Maker
 from app.explain.objects import JsonObject, dig, mapping, maps, named, text
-from app.explain.words import amount, count, moment
+from app.explain.words import count, in_units, moment
 
 _QUOTA: Final = re.compile(r"exceeded quota: ([^,\s]+), requested: (.+?), used: (.+?), limited: (.+)$")
 _START: Final = re.compile(r"^(Error creating|create Pod \S+ in StatefulSet \S+ failed error): ")
@@ -187,9 +187,9 @@ def quota_too_small(case: Case) -> Iterable[Hit]:
                 yield hit(
                     Evidence(named(quota), f".status.used['{name}']", f"{used} of {hard}"),
                     quota=text(quota, "metadata", "name"),
-                    left=amount(plain, left),
+                    left=in_units(plain, left),
                     name=plain,
-                    asked=amount(plain, one),
+                    asked=in_units(plain, one),
                     missing=count(maker.wanted - maker.there, "pod"),
                     maker=maker.name,
                     namespace=case.subject.namespace,

@@ -14,7 +14,7 @@ from app.domain.reasons import Reason, Refusal
 from app.domain.resources import is_device
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
-from app.explain.words import amount, count, listed, stamp
+from app.explain.words import count, in_units, listed, stamp
 from app.inventory.gangs import Gang
 
 
@@ -108,8 +108,8 @@ def reserved_for_others(case: Case) -> Iterable[Hit]:
         if gangs:
             most = gangs.most_common()
             yield hit(
-                *(Evidence(f"podgroup.{k.api}/{k}", f"reserved {name}", amount(name, n)) for k, n in most),
-                held=amount(name, gangs.total()),
+                *(Evidence(f"podgroup.{k.api}/{k}", f"reserved {name}", in_units(name, n)) for k, n in most),
+                held=in_units(name, gangs.total()),
                 name=name,
                 who=listed(f"gang {key} ({_state(case, key)})" for key, _ in most),
             )

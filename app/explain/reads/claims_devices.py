@@ -83,7 +83,7 @@ def _at_most(supply: Supply) -> str:
 
 
 @finding(
-    "FreeDevices",
+    "MatchingDevicesFree",
     read=Read.CLAIMS,
     weight=Weight.NOTE,
     sentence="for '{what}' at most {free} of {all} devices are free, at most {most} on one node",

@@ -14,7 +14,7 @@ from app.domain.plan import Demand, Plan
 from app.domain.reasons import Refusal
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
-from app.explain.words import amount, count, listed
+from app.explain.words import count, in_units, listed
 from app.inventory.columns import Matrix
 from app.planner.plan import plan
 
@@ -51,12 +51,12 @@ def minimum_above_cluster(case: Case) -> Iterable[Hit]:
 
 def _total(case: Case, name: str) -> str:
     able = case.inventory.columns.allocatable(name)[case.admitting]
-    total = amount(name, int(able.sum()))
+    total = in_units(name, int(able.sum()))
     return f"{total} on the nodes that admit a member, at most {_most(name, able)} on one"
 
 
 def _most(name: str, able: Matrix) -> str:
-    return amount(name, int(able.max(initial=0)))
+    return in_units(name, int(able.max(initial=0)))
 
 
 @finding(
@@ -83,9 +83,9 @@ def free_but_scattered(case: Case) -> Iterable[Hit]:
     name, free, asked = min(sums, key=lambda one: int(one[1].sum()) - one[2])
     yield hit(
         *_per_node(case, name, free),
-        free=amount(name, int(free.sum())),
+        free=in_units(name, int(free.sum())),
         name=name,
-        asked=amount(name, asked),
+        asked=in_units(name, asked),
         best=_best(case, demand, refused, name, free),
         kind=case.subject.kind,
         namespace=case.subject.namespace,
@@ -116,11 +116,11 @@ def free_elsewhere(case: Case) -> Iterable[Hit]:
         if int(free.sum()) < asked and elsewhere.any():
             yield hit(
                 *_per_node(case, name, elsewhere),
-                free=amount(name, int(free.sum())),
+                free=in_units(name, int(free.sum())),
                 name=name,
                 nodes=count(int(case.admitting.sum()), "node that it may use", "nodes that it may use"),
-                asked=amount(name, asked),
-                elsewhere=amount(name, int(elsewhere.sum())),
+                asked=in_units(name, asked),
+                elsewhere=in_units(name, int(elsewhere.sum())),
                 kind=case.subject.kind,
                 namespace=case.subject.namespace,
                 subject=case.subject.name,
@@ -150,7 +150,7 @@ def _asked(demand: Demand, name: str) -> int:
 def _per_node(case: Case, name: str, free: Matrix) -> Iterable[Evidence]:
     order = np.argsort(-free, kind="stable")
     for row in order[: int((free > 0).sum())]:
-        yield Evidence(f"node/{case.inventory.names[row]}", f"free {name}", amount(name, int(free[row])))
+        yield Evidence(f"node/{case.inventory.names[row]}", f"free {name}", in_units(name, int(free[row])))
 
 
 def _best(case: Case, demand: Demand, refused: Refusal, name: str, free: Matrix) -> str:

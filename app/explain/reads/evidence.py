@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evidence that several findings share: the numbers of a pool, a value of a node or of a pod."""
+
+from __future__ import annotations
+
+from app.domain.pod import Pod
+from app.explain.case import Case
+from app.explain.finding import Evidence
+from app.explain.pool import Pool
+from app.explain.words import in_units
+from app.inventory.columns import Rows
+
+
+def numbers(pool: Pool, rows: Rows | list[int]) -> str:
+    """The numbers of a pool, of one row or summed over several."""
+    columns = {
+        "capacity": pool.capacity,
+        "allocatable": pool.allocatable,
+        "used": pool.used,
+        "reserved": pool.reserved,
+        "free": pool.free,
+    }
+    return ", ".join(f"{word} {in_units(pool.name, int(each[rows].sum()))}" for word, each in columns.items())
+
+
+def on_node(case: Case, row: int, field: str, value: str) -> Evidence:
+    """A value of the node on a row."""
+    return Evidence(f"node/{case.inventory.names[row]}", field, value)
+
+
+def of_pod(pod: Pod, field: str, value: str) -> Evidence:
+    """A value of a pod."""
+    return Evidence(f"pod/{pod.key}", field, value)
