@@ -8,6 +8,7 @@ all, could an empty cluster hold it, is another gang before it, and only then: w
 from __future__ import annotations
 
 from collections import Counter
+from heapq import nsmallest
 
 import numpy as np
 
@@ -127,7 +128,7 @@ def _held(inventory: Inventory, demand: Demand) -> str:
     total = int(inventory.columns.allocatable(name).sum())
     used = int(inventory.columns.used(name).sum())
     holders = inventory.holders.get(name) or _holders(inventory, name)
-    most = sorted(holders.items(), key=lambda item: (-item[1], item[0]))[:2]
+    most = nsmallest(2, holders.items(), key=lambda item: (-item[1], item[0]))
     who = ", ".join(f"{holder} holds {in_units(name, held)}" for holder, held in most)
     free = f"{in_units(name, max(0, total - used))} of {in_units(name, total)} {name} free"
     return f"{free}; {who}" if who else free

@@ -13,7 +13,7 @@ import numpy as np
 from app.domain.plan import Demand, Plan
 from app.domain.reasons import Refusal
 from app.explain.case import Case
-from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
+from app.explain.finding import MOST_EVIDENCE, Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.words import count, in_units, listed
 from app.inventory.columns import Matrix
 from app.planner.plan import plan
@@ -148,9 +148,13 @@ def _asked(demand: Demand, name: str) -> int:
 
 
 def _per_node(case: Case, name: str, free: Matrix) -> Iterable[Evidence]:
-    order = np.argsort(-free, kind="stable")
-    for row in order[: int((free > 0).sum())]:
+    """Where it is free, most first; the last line stands for all that would be too many to show."""
+    order, found = np.argsort(-free, kind="stable"), int((free > 0).sum())
+    shown = found if found <= MOST_EVIDENCE else MOST_EVIDENCE - 1
+    for row in order[:shown]:
         yield Evidence(f"node/{case.inventory.names[row]}", f"free {name}", in_units(name, int(free[row])))
+    if shown < found:
+        yield Evidence("", f"free {name}", f"on {found - shown} more nodes")
 
 
 def _best(case: Case, demand: Demand, refused: Refusal, name: str, free: Matrix) -> str:

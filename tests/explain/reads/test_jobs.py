@@ -50,6 +50,7 @@ def test_a_deadline_runs_while_pods_are_gated() -> None:
 def test_no_deadline_runs() -> None:
     assert not found(deadline_runs, "job/train", JOB, POD.on("n1"), now=NOW)
     assert not found(deadline_runs, "job/train", job("train"), POD, now=NOW)
+    assert not found(deadline_runs, "job/train", ended(JOB, "Complete"), POD, now=NOW)
     assert not found(deadline_runs, "job/train", JOB.set("status.startTime", 7), POD, now=NOW)
 
 

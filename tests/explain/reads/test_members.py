@@ -91,6 +91,8 @@ def test_an_ordered_stateful_set_waits_for_its_first_pod() -> None:
     assert not found(ordered_ready, "podgroup/train", GROUP, parallel, first)
     assert not found(ordered_ready, "podgroup/train", make_group("train", 1), owner, first)
     assert not found(ordered_ready, "podgroup/train", GROUP, JOB, W0)
+    small = owner.set("spec.replicas", 1)
+    assert not found(ordered_ready, "podgroup/train", GROUP, small, first), "it has all it is to create"
 
 
 def test_gates_of_others() -> None:

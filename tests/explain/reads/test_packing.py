@@ -92,3 +92,12 @@ def test_devices_that_are_free_where_the_pod_may_not_go() -> None:
     assert not found(free_elsewhere, "pod/w", *nodes, pod), "it fits"
     assert not found(free_elsewhere, "pod/w", nodes[0], OTHERS[0], pod), "nothing is free elsewhere"
     assert not found(free_elsewhere, "pod/w", *nodes, OTHERS[0], pod.in_zone("c")), "it can never fit"
+
+
+def test_many_nodes_are_counted_and_not_all_shown() -> None:
+    nodes = [make_node(f"m{i:03}").gpus(4) for i in range(150)]
+    big = make_node("big").gpus(8)
+    objects = (*nodes, big, make_pod("x").gpus(8).on("big"), make_pod("w").gpus(8))
+    (finding,) = found(free_but_scattered, "pod/w", *objects)
+    assert len(finding.evidence) == 100
+    assert finding.evidence[-1] == Evidence("", f"free {GPU}", "on 51 more nodes")
