@@ -153,8 +153,9 @@ def holders_of(claims: Iterable[JsonObject]) -> dict[tuple[str, str], dict[str, 
     for claim in claims:
         for result in maps(claim, "status", "allocation", "devices", "results"):
             if result.get("adminAccess") is not True and not result.get("shareID"):
-                driver, pool, device = device_key(result)
-                held[driver, pool][device] = claim
+                driver, pool, device = result.get("driver"), result.get("pool"), result.get("device")
+                if isinstance(driver, str) and isinstance(pool, str) and isinstance(device, str):
+                    held[driver, pool][device] = claim
     return held
 
 

@@ -40,21 +40,16 @@ class Pool(msgspec.Struct):
 
     def add(self, item: JsonObject) -> None:
         """One more slice of the pool."""
-        generation = number(item, "spec", "pool", "generation") or 0
+        own = mapping(item, "spec", "pool")
+        generation = number(own, "generation") or 0
         if generation < self.generation:
             self.outdated.append(name_of(item))
             return
         if generation > self.generation:
             self.outdated += [name_of(old) for old in self.slices]
             self.slices, self.generation = [], generation
-            self.expected = number(item, "spec", "pool", "resourceSliceCount") or 0
+            self.expected = number(own, "resourceSliceCount") or 0
         self.slices.append(item)
-
-
-def flat(device: JsonObject) -> JsonObject:
-    """A device in the form of v1; v1beta1 has all but the name under `basic`."""
-    basic = device.get("basic")
-    return {**basic, "name": device.get("name")} if isinstance(basic, dict) else device
 
 
 def pools_of(slices: Iterable[JsonObject]) -> dict[tuple[str, str], Pool]:
@@ -133,20 +128,26 @@ class _Look:
         key = (pool.driver, pool.name)
         held = {} if self._wanted.admin else self._market.held.get(key, {})
         rules = [
-            (rule[2], t)
-            for rule, t in self._market.rules
-            if rule[0] in ("", key[0]) and rule[1] in ("", key[1])
+            (rule[2], taint)
+            for rule, taint in self._market.rules
+            if rule[0] in ("", pool.driver) and rule[1] in ("", pool.name)
         ]
         for item in pool.slices:
             spec = mapping(item, "spec")
-            node = text(spec, "nodeName")
-            for device in map(flat, maps(spec, "devices")):
-                verdict = judge(stages, device) if stages else True
-                if verdict is not False:
-                    self.found.matching += verdict is True
-                    self.found.unjudged += verdict is None
-                    if not (rules or "taints" in device) or self._untainted(key, device, rules):
-                        self._take(device, node or text(device, "nodeName"), held)
+            devices = self._matching(_devices(spec), stages)
+            if rules or any("taints" in device for device in devices):
+                devices = [device for device in devices if self._untainted(key, device, rules)]
+            self._count(devices, text(spec, "nodeName"), held)
+
+    def _matching(self, devices: list[JsonObject], stages: Stages) -> list[JsonObject]:
+        """Those that match or could not be judged."""
+        if not stages:
+            self.found.matching += len(devices)
+            return devices
+        verdicts = [judge(stages, device) for device in devices]
+        self.found.matching += verdicts.count(True)
+        self.found.unjudged += verdicts.count(None)
+        return [device for device, verdict in zip(devices, verdicts, strict=True) if verdict is not False]
 
     def _untainted(self, pool: tuple[str, str], device: JsonObject, rules: list[tuple[str, Taint]]) -> bool:
         """Whether the request may use it; told either way."""
@@ -158,19 +159,39 @@ class _Look:
             self.found.tainted.append(((*pool, name), against))
         return against is None or not self._market.taints_count
 
-    def _take(self, device: JsonObject, node: str, held: Mapping[str, JsonObject]) -> None:
-        found = self.found
-        found.usable[node] += 1
-        if "consumesCounters" in device:
-            found.parts += bool(device["consumesCounters"])
-        shares = device.get("allowMultipleAllocations") is True
-        found.shared += shares
-        claim = held.get(device.get("name", "")) if held and not shares else None
-        if claim is None:
-            found.free[node] += 1
-        else:
-            _, count = found.held.get(id(claim), (claim, 0))
-            found.held[id(claim)] = claim, count + 1
+    def _count(self, devices: list[JsonObject], node: str, held: Mapping[str, JsonObject]) -> None:
+        """Devices of one slice that may be used."""
+        alone = devices
+        if any("consumesCounters" in d or "allowMultipleAllocations" in d for d in devices):
+            self.found.parts += sum(bool(device.get("consumesCounters")) for device in devices)
+            alone = [device for device in devices if device.get("allowMultipleAllocations") is not True]
+            self.found.shared += len(devices) - len(alone)
+        self._spread(self.found.usable, devices, node, sign=1)
+        self._spread(self.found.free, devices, node, sign=1)
+        if held:
+            taken = [device for device in alone if device.get("name") in held]
+            self._spread(self.found.free, taken, node, sign=-1)
+            for name in [device["name"] for device in taken]:
+                claim = held[name]
+                known = self.found.held.get(id(claim))
+                self.found.held[id(claim)] = claim, known[1] + 1 if known else 1
+
+    @staticmethod
+    def _spread(counts: dict[str, int], devices: list[JsonObject], node: str, *, sign: int) -> None:
+        """Add to the count of the node; of each device's own where the slice is of none."""
+        if node:
+            counts[node] += sign * len(devices)
+            return
+        for device in devices:
+            counts[text(device, "nodeName")] += sign
+
+
+def _devices(spec: JsonObject) -> list[JsonObject]:
+    """Of a slice, in the form of v1; v1beta1 has all but the name under `basic`."""
+    devices = [device for device in maps(spec, "devices") if isinstance(device.get("name"), str)]
+    if not devices or "basic" not in devices[0]:
+        return devices
+    return [{**mapping(device, "basic"), "name": device.get("name")} for device in devices]
 
 
 def taint_of(item: JsonObject) -> Taint:
