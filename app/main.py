@@ -19,6 +19,7 @@ from fastapi import FastAPI
 
 from app.codec import snapshot as snapshots
 from app.extender.service import Service
+from app.http.explain import explanations
 from app.http.metrics import Metrics
 from app.http.ops import ops, version
 from app.http.server import Listener, run, serve
@@ -56,7 +57,7 @@ def serve_snapshot(settings: Settings, file: Path, *, ops_port: int | None) -> N
             yield
             await service.stop()
 
-    rest = _app(snapshot(cluster), version())
+    rest = _app(snapshot(cluster), version(), explanations(service, cluster))
     front = Verbs(service, metrics, rest=rest)
     listeners = [Listener(front, settings.host, settings.port)]
     if ops_port is None:
@@ -78,6 +79,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
     from app.kube.client import Api
     from app.kube.events import Reporter
     from app.kube.lease import AlwaysActive, LeaseWatch
+    from app.kube.looking import Looker
     from app.kube.watches import Watches
 
     api = await Api.connect(kubeconfig=str(kubeconfig) if kubeconfig else None, context=context)
@@ -111,7 +113,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
         await api.close()
 
     health = ops(service, metrics)
-    front = Verbs(service, metrics, rest=_app(health, version()))
+    front = Verbs(service, metrics, rest=_app(health, version(), explanations(service, Looker(api))))
     back = _app(health, version())
     listeners = [
         Listener(front, settings.host, settings.port),

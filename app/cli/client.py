@@ -7,13 +7,19 @@ Decides nothing and repeats nothing: what is not answered as the interface promi
 from __future__ import annotations
 
 import http.client
-from typing import Any, Final
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
 import orjson
 
-from app.domain.errors import MusterError
+from app.domain.errors import InputError, MusterError
 
 CALL_SECONDS: Final = 10.0
+LOCAL: Final = "http://127.0.0.1:8888"
+"""Where a Muster is looked for when nothing else is said: on the port of the verbs, on loopback."""
+
+FORWARD: Final = "kubectl -n muster-system port-forward deployment/muster 8888"
+"""What brings a live one there."""
 
 
 class NoAnswerError(MusterError):
@@ -21,16 +27,32 @@ class NoAnswerError(MusterError):
 
 
 class Client:
-    """HTTP to one service, one connection a call."""
+    """HTTP to one service, one connection a call. `base` comes before every path."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, *, scheme: str = "http", base: str = "") -> None:
         self._host = host
         self._port = port
+        self._scheme = scheme
+        self._base = base
+
+    @classmethod
+    def of(cls, url: str | None) -> Self:
+        """To the service at a URL, at `LOCAL` if it is None. Raises `InputError` for what is no such URL."""
+        try:
+            parts = urlsplit(url or LOCAL)
+            port = parts.port
+        except ValueError as error:
+            raise InputError(f"{url} is not a URL: {error}", field="--server") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise InputError(f"{url} is not a URL like {LOCAL}", field="--server")
+        port = port or (443 if parts.scheme == "https" else 80)
+        return cls(parts.hostname, port, scheme=parts.scheme, base=parts.path.rstrip("/"))
 
     @property
     def url(self) -> str:
         """Where the service is, for clients of another kind."""
-        return f"http://{self._host}:{self._port}"
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{self._scheme}://{host}:{self._port}{self._base}"
 
     def status(self, path: str) -> int:
         """HTTP status of a GET; 0 while nobody listens."""
@@ -42,6 +64,10 @@ class Client:
     def get(self, path: str) -> bytes:
         """Body of a GET."""
         return self._good("GET", path, None, CALL_SECONDS)
+
+    def reply(self, path: str, *, seconds: float = CALL_SECONDS) -> tuple[int, bytes]:
+        """HTTP status and body of a GET, whatever the status."""
+        return self._call("GET", path, None, seconds)
 
     def post(self, path: str, body: object, *, seconds: float = CALL_SECONDS) -> Any:
         """JSON out, JSON back."""
@@ -59,12 +85,20 @@ class Client:
         return answer
 
     def _call(self, method: str, path: str, body: bytes | None, seconds: float) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self._host, self._port, timeout=seconds)
+        secure = self._scheme == "https"
+        connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        connection = connect(self._host, self._port, timeout=seconds)
         try:
-            connection.request(method, path, body, {"Content-Type": "application/json"})
+            connection.request(method, self._base + path, body, {"Content-Type": "application/json"})
             response = connection.getresponse()
             return response.status, response.read()
         except (OSError, http.client.HTTPException) as error:
-            raise NoAnswerError(f"{method} {path} was not answered: {error}") from None
+            why = getattr(error, "strerror", None) or error  # without the number, which tells nobody anything
+            raise NoAnswerError(f"{self.url} did not answer {method} {path}: {why}{self._hint}") from None
         finally:
             connection.close()
+
+    @property
+    def _hint(self) -> str:
+        """How a live Muster is reached from a machine where none listens."""
+        return f" (for a live Muster: {FORWARD})" if self.url == LOCAL else ""

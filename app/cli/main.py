@@ -18,6 +18,7 @@ from app.domain.errors import MusterError
 COMMANDS: Final = (
     "serve",
     "demo",
+    "explain",
     "release",
     "version",
 )

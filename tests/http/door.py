@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from app.explain.report import Subject
+from app.explain.sight import Sight
+from app.http.explain import Reader, explanations
 from app.http.metrics import Metrics
 from app.http.ops import ops, version
 from app.http.snapshot import snapshot
@@ -22,6 +25,8 @@ from tests.builders import GPU, Builder
 from tests.extender.world import World
 
 CHUNK = 65536
+NOW = 1_767_229_200
+"""2026-01-01T01:00:00Z, an hour after everything was created."""
 
 
 class Reply(NamedTuple):
@@ -45,8 +50,14 @@ class Door:
         self.failures: list[str] = []
         self.world.loop.set_exception_handler(lambda loop, context: self.failures.append(str(context)))
         service, metrics = self.world.service, Metrics(self.world.service)
-        rest = _app(snapshot(self.world.cluster), version(), ops(service, metrics))
+        self.reader: Reader = self.world.cluster
+        explained = explanations(service, self, clock=lambda: self.world.now, wall=lambda: NOW)
+        rest = _app(snapshot(self.world.cluster), version(), ops(service, metrics), explained)
         self.app = Verbs(service, metrics, rest=rest)
+
+    async def read(self, subject: Subject) -> Sight:
+        """What explanations read, through a `reader` that a test may replace."""
+        return await self.reader.read(subject)
 
     def get(self, path: str) -> Reply:
         return self.call("GET", path, b"")

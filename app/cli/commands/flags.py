@@ -25,3 +25,13 @@ def kubeconfig(function: F) -> F:
 def context(function: F) -> F:
     """`--context NAME`."""
     return click.option("--context", metavar="NAME", help="Kubeconfig context.")(function)
+
+
+def server(function: F) -> F:
+    """`--server URL`, for `Client.of`; None where it is not given."""
+    return click.option(
+        "--server",
+        metavar="URL",
+        envvar="MUSTER_SERVER",
+        help="A running Muster [MUSTER_SERVER]; a live one is reached through kubectl port-forward.",
+    )(function)
