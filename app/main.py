@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from app.http.explain import explanations
 from app.http.metrics import Metrics
 from app.http.ops import ops, version
 from app.http.server import Listener, run, serve
-from app.http.snapshot import snapshot
+from app.http.snapshot import live_snapshot, snapshot
 from app.http.verbs import Verbs
 from app.inventory.inventory import Inventory
 from app.settings import Settings
@@ -80,6 +80,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
     from app.kube.events import Reporter
     from app.kube.lease import AlwaysActive, LeaseWatch
     from app.kube.looking import Looker
+    from app.kube.taking import Taking
     from app.kube.watches import Watches
 
     api = await Api.connect(kubeconfig=str(kubeconfig) if kubeconfig else None, context=context)
@@ -112,8 +113,12 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
             await service.stop()
         await api.close()
 
+    def take(keep_environment: bool) -> AsyncGenerator[bytes, None]:
+        return Taking(api, keep_environment=keep_environment).text()
+
     health = ops(service, metrics)
-    front = Verbs(service, metrics, rest=_app(health, version(), explanations(service, Looker(api))))
+    rest = _app(health, version(), live_snapshot(take), explanations(service, Looker(api)))
+    front = Verbs(service, metrics, rest=rest)
     back = _app(health, version())
     listeners = [
         Listener(front, settings.host, settings.port),

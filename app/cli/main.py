@@ -20,6 +20,7 @@ COMMANDS: Final = (
     "demo",
     "explain",
     "release",
+    "snapshot",
     "version",
 )
 """In the order of `--help`. A dash in the name is an underscore in the module's."""

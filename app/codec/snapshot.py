@@ -26,6 +26,9 @@ from app.domain.ids import GangApi
 
 JsonObject = dict[str, Any]
 _GZIP: Final = b"\x1f\x8b"
+LIST_END: Final = b"\n]}\n"
+"""What the text of a whole snapshot ends with; the line before it is the `SnapshotInfo`."""
+
 _API_VERSION: Final = "muster.dev/v1"
 _INFO: Final = "SnapshotInfo"
 
@@ -80,6 +83,24 @@ def info_of(items: Sequence[JsonObject]) -> SnapshotInfo | None:
             except msgspec.ValidationError as error:
                 raise InputError(f"not a usable {_INFO}: {error}") from None
     return None
+
+
+class ListText:
+    """Writes a List bit by bit, an object a line: line tools can search, count and compare what is in it."""
+
+    def __init__(self) -> None:
+        self._lead = b'{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":""},"items":[\n'
+
+    def add(self, items: list[bytes]) -> bytes:
+        """The text for these objects."""
+        if not items:
+            return b""
+        lead, self._lead = self._lead, b",\n"
+        return lead + b",\n".join(items)
+
+    def end(self, info: SnapshotInfo) -> bytes:
+        """The last of it."""
+        return self.add([info.item()]) + LIST_END
 
 
 def read(path: Path) -> list[JsonObject]:

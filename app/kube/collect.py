@@ -65,7 +65,7 @@ async def collect(
     A list that outlives the API server's memory goes on in a newer state, as the API offers it: objects that
     came or went meanwhile may be in it or not, none is there twice.
     """
-    await _knock(api)
+    await knock(api)
     reader = _Reader(api, namespace, rng or Random())
     waiting: deque[asyncio.Task[_First]] = deque()
     rest = iter(kinds)
@@ -83,11 +83,22 @@ async def collect(
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def _knock(api: Api) -> None:
-    """Anybody may ask for the version. Whoever is not even told that has no API or no valid name there."""
+async def knock(api: Api) -> str:
+    """The API server's version; empty if it does not tell.
+
+    Anybody may ask. Raises `ApiError` when there is no API, or none that takes these credentials.
+    """
     status, body = await api.request("GET", "/version", timeout_seconds=10)
     if status == HTTPStatus.UNAUTHORIZED:
         raise refused("GET", "/version", status, body)
+    try:
+        return msgspec.json.decode(body, type=_Version).git_version
+    except UNUSABLE:
+        return ""
+
+
+class _Version(Struct, rename="camel"):
+    git_version: str = ""
 
 
 class _First(Struct):
@@ -200,7 +211,10 @@ class _Reader:
 
 
 def named(items: list[Raw], api_version: str, kind: str) -> list[bytes]:
-    """Items of a list as objects of their own: built-in kinds come without `apiVersion` and `kind`."""
+    """Items of a list as objects of their own: built-in kinds come without `apiVersion` and `kind`.
+
+    Those begin with their metadata, as Go writes a struct; custom ones with `apiVersion`, as Go sorts a map.
+    """
     head = b'{"apiVersion":"%s","kind":"%s",' % (api_version.encode(), kind.encode())
     return [
         head + raw[1:] if raw[:12] == b'{"metadata":' else _with_type(raw, head) for raw in map(bytes, items)

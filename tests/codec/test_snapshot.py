@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from app.codec.objects import ObjectDecoder
-from app.codec.snapshot import items_of, read, value_of
+from app.codec.snapshot import ListText, SnapshotInfo, Unseen, info_of, items_of, read, value_of
 from app.domain.errors import InputError
 from app.domain.gang import PodGroup
 from app.domain.node import Node
@@ -106,3 +106,58 @@ def test_an_object_too_deep_to_write_is_an_input_error() -> None:
         deep = [deep]
     with pytest.raises(InputError, match="Pod cannot be written"):
         value_of(ObjectDecoder(), make_pod("p").set("spec.deep", deep).build())
+
+
+def test_kubectl_s_yaml_is_told_apart_from_garbage(tmp_path: Path) -> None:
+    for text in (b"apiVersion: v1\nitems: []\n", b"---\nkind: List\n"):
+        with pytest.raises(InputError, match="it looks like YAML: use kubectl get -o json"):
+            items_of(text, source="memory")
+    with pytest.raises(InputError) as caught:
+        items_of(b"?", source="memory")
+    assert "YAML" not in str(caught.value)
+
+
+INFO = SnapshotInfo(
+    taken="2026-01-01T00:00:00Z",
+    server_version="v1.37.2",
+    namespaces=("train",),
+    redacted=True,
+    counts={"nodes": 2, "pods": 0},
+    absent=("jobsets.jobset.x-k8s.io",),
+    unseen=(Unseen("resourcequotas", "not allowed to list it"),),
+    api_gates={"GenericWorkload": True},
+    scheduler_gates={"kube-scheduler-a": {"GenericWorkload": False}},
+)
+
+
+def test_a_snapshot_tells_of_itself_in_a_list_that_anybody_can_read() -> None:
+    text = ListText()
+    nodes = [make_node("n1").json(), make_node("n2").json()]
+    data = text.add(nodes) + text.add([]) + text.end(INFO)
+    assert data.splitlines()[1] == nodes[0] + b","
+    items = items_of(data, source="memory")
+    assert [item["kind"] for item in items] == ["Node", "Node", "SnapshotInfo"]
+    assert info_of(items) == INFO
+    assert value_of(ObjectDecoder(), items[-1]) is None
+
+
+def test_a_list_with_nothing_in_it_is_one_too() -> None:
+    assert info_of(items_of(ListText().end(SnapshotInfo()), source="memory")) == SnapshotInfo()
+
+
+def test_what_kubectl_wrote_says_nothing_of_itself() -> None:
+    assert info_of(items_of(LIST, source="memory")) is None
+    other = {"apiVersion": "example.com/v1", "kind": "SnapshotInfo", "metadata": {}}
+    assert info_of([other]) is None
+
+
+def test_an_unusable_word_of_itself_is_an_input_error() -> None:
+    with pytest.raises(InputError, match="not a usable SnapshotInfo"):
+        info_of([{"apiVersion": "muster.dev/v1", "kind": "SnapshotInfo", "metadata": {}, "counts": 7}])
+
+
+def test_without_all_nodes_and_pods_it_is_partial() -> None:
+    assert not SnapshotInfo(unseen=(Unseen("jobs.batch", "why"),)).partial
+    assert SnapshotInfo(unseen=(Unseen("pods", "why"),)).partial
+    assert SnapshotInfo(unseen=(Unseen("nodes", "why"),)).partial
+    assert SnapshotInfo(namespaces=("train",)).partial

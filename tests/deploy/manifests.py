@@ -23,6 +23,7 @@ NAMESPACE = "muster-system"
 MANIFESTS = [
     DEPLOY / "extender.yaml",
     DEPLOY / "admission-policy.yaml",
+    DEPLOY / "explain.yaml",
     DEPLOY / "podgroup-crd.yaml",
     *sorted(EXAMPLES.glob("*.yaml")),
 ]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from app.codec.kinds import KINDS
 from tests.deploy.manifests import (
     DEPLOY,
     ENABLED_LABEL,
@@ -30,6 +31,7 @@ from tests.deploy.manifests import (
 
 kubernetes_validate: Any = importlib.import_module("kubernetes_validate")  # it brings no types
 EXTENDER = DEPLOY / "extender.yaml"
+EXPLAIN = DEPLOY / "explain.yaml"
 LINT = "{extends: default, rules: {line-length: {max: 120}, document-start: disable}}"
 YAML_FILES = sorted([*DEPLOY.glob("*.yaml"), *EXAMPLES.glob("*.yaml")])
 VERBS = ("filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb")
@@ -169,6 +171,42 @@ def test_the_rights_of_muster_are_exactly_these() -> None:
         *(("", "events", verb) for verb in ("create", "patch")),
         ("scheduling.x-k8s.io", "podgroups/status", "patch"),
     }
+
+
+def test_the_rights_to_explain_are_to_read_what_a_snapshot_is_made_of() -> None:
+    """With Muster's own they cover every kind of a snapshot, no other, and no write."""
+    explain = one(EXPLAIN, "ClusterRole", "muster-explain")["rules"]
+    own = one(EXTENDER, "ClusterRole", "muster")["rules"]
+
+    def readable(rules: list[Object]) -> set[tuple[str, str]]:
+        return {
+            (group, resource)
+            for rule in rules
+            if "list" in rule["verbs"]
+            for group in rule.get("apiGroups", [])
+            for resource in rule["resources"]
+        }
+
+    wanted = {(kind.group, kind.plural) for kind in KINDS}
+    assert readable(own) | readable(explain) == wanted
+    assert not readable(own) & readable(explain)
+    assert {verb for rule in explain for verb in rule["verbs"]} == {"get", "list"}
+    assert [rule["nonResourceURLs"] for rule in explain if "nonResourceURLs" in rule] == [["/metrics"]]
+    named = {
+        resource: rule["resourceNames"]
+        for rule in explain
+        if "resourceNames" in rule
+        for resource in rule["resources"]
+    }
+    for kind in KINDS:
+        names = [selector.removeprefix("metadata.name=") for selector in kind.selectors]
+        assert kind.plural not in named or named[kind.plural] == names
+
+
+def test_explain_is_bound_to_the_one_account() -> None:
+    binding = one(EXPLAIN, "ClusterRoleBinding", "muster-explain")
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "muster", "namespace": NAMESPACE}]
+    assert binding["roleRef"]["name"] == "muster-explain"
 
 
 def test_the_rights_on_leases_end_at_the_namespace_and_writing_at_the_one_lease() -> None:

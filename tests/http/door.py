@@ -90,7 +90,7 @@ class Door:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        await self.app(_scope(method, path), receive, send)
+        await self.app(scope(method, path), receive, send)
         head = {name.decode(): text.decode() for name, text in sent[0]["headers"]}
         return Reply(sent[0]["status"], head, b"".join(part.get("body", b"") for part in sent[1:]))
 
@@ -121,10 +121,12 @@ def names(reply: Reply) -> Sequence[str]:
     return accepted
 
 
-def _scope(method: str, path: str) -> dict[str, Any]:
+def scope(method: str, target: str) -> dict[str, Any]:
+    """What uvicorn makes of a request line."""
+    path, _, query = target.partition("?")
     return {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
-        "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
+        "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
         "headers": [(b"host", b"muster"), (b"content-type", b"application/json")],
         "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8888),
     }  # fmt: skip

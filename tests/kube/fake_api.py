@@ -57,7 +57,7 @@ class Place:
 class Refused(Exception):
     def __init__(self, status: int, message: str, causes: list[dict[str, str]] | None = None) -> None:
         self.status = status
-        self.body = {
+        self.body: Object = {
             "kind": "Status",
             "code": status,
             "message": message,
@@ -226,9 +226,12 @@ class FakeApi:
         return _answer(200, item)
 
     def _list(self, request: web.Request, place: Place) -> web.Response:
-        start = int(request.query.get("continue") or 0)
-        if start and self._oldest >= self._version:
-            raise Refused(410, "The provided continue parameter is too old")
+        token, _, newer = request.query.get("continue", "").partition("@")
+        start = int(token or 0)
+        if start and self._oldest >= self._version and not newer:
+            refused = Refused(410, "The provided continue parameter is too old")
+            refused.body["metadata"] = {"continue": f"{start}@newer"}
+            raise refused
         items = self._select(request, place)
         page = items[start : start + int(request.query.get("limit") or len(items) or 1)]
         more = start + len(page) < len(items)
@@ -354,9 +357,13 @@ def parse(path: str, served: set[str]) -> Place:
 
 
 def _matches(request: web.Request, place: Place, item: Object) -> bool:
-    selector = request.query.get("fieldSelector", "")
-    if selector and item["metadata"]["name"] != selector.removeprefix("metadata.name="):
-        return False
+    for term in filter(None, request.query.get("fieldSelector", "").split(",")):
+        path, _, wanted = term.replace("!=", "=").partition("=")
+        found: Any = item
+        for name in path.split("."):
+            found = found.get(name, {})
+        if (found == wanted) == ("!=" in term):
+            return False
     return not place.namespace or item["metadata"].get("namespace") == place.namespace
 
 
