@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 LOADED := $(VENV)/.installed-load
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit real bench locust load load-full controlplane format docs lock clean
+.PHONY: help demo test check browser unit real bench locust load load-full controlplane format docs lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -31,7 +31,7 @@ $(LOADED): $(STAMP) requirements-load.lock
 demo: $(STAMP)  ## see gangs placed, offline, in seconds
 	@$(BIN)/muster demo
 
-test: check unit real  ## everything: lint, types, unit tests, tests on the real control plane
+test: check browser unit real  ## everything: lint, types, unit tests, tests on the real control plane
 
 check: $(STAMP)  ## format, lint, types, layers, manifests
 	$(BIN)/ruff format --check app tests loadtests tools
@@ -43,6 +43,9 @@ check: $(STAMP)  ## format, lint, types, layers, manifests
 
 unit: $(STAMP)  ## tests without a control plane
 	$(BIN)/python -m pytest -m "not real"
+
+browser: $(STAMP)  ## have a browser for the tests of the page: one that is there, or Debian's chromium
+	@$(BIN)/python -m tests.browser.install
 
 controlplane: $(STAMP)  ## build etcd, kube-apiserver, kube-scheduler and kwok into the user's cache
 	$(BIN)/python -m tests.cluster.binaries

@@ -22,6 +22,8 @@ from app.extender.service import Service
 from app.http.explain import explanations
 from app.http.metrics import Metrics
 from app.http.ops import ops, version
+from app.http.overview import overview
+from app.http.page import page
 from app.http.server import Listener, run, serve
 from app.http.snapshot import live_snapshot, snapshot
 from app.http.verbs import Verbs
@@ -57,13 +59,15 @@ def serve_snapshot(settings: Settings, file: Path, *, ops_port: int | None) -> N
             yield
             await service.stop()
 
-    rest = _app(snapshot(cluster), version(), explanations(service, cluster))
+    sight = (overview(service, replica=_replica(settings)), page(), explanations(service, cluster))
+    rest = _app(snapshot(cluster), version(), *sight)
     front = Verbs(service, metrics, rest=rest)
     listeners = [Listener(front, settings.host, settings.port)]
     if ops_port is None:
         rest.include_router(ops(service, metrics))
     else:
-        listeners.append(Listener(_app(ops(service, metrics), version()), settings.host, ops_port))
+        back = _app(ops(service, metrics), version(), *sight)
+        listeners.append(Listener(back, settings.host, ops_port))
     run(serve(running(), listeners))
 
 
@@ -84,7 +88,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
     from app.kube.watches import Watches
 
     api = await Api.connect(kubeconfig=str(kubeconfig) if kubeconfig else None, context=context)
-    hostname = settings.hostname or socket.gethostname()
+    hostname = _replica(settings)
     leadership: AlwaysActive | LeaseWatch = AlwaysActive()
     if settings.active == "lease":
         leadership = LeaseWatch(api, settings.namespace, hostname=hostname, name=settings.lease)
@@ -117,9 +121,9 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
         return Taking(api, keep_environment=keep_environment).text()
 
     health = ops(service, metrics)
-    rest = _app(health, version(), live_snapshot(take), explanations(service, Looker(api)))
-    front = Verbs(service, metrics, rest=rest)
-    back = _app(health, version())
+    sight = (overview(service, replica=hostname), page(), explanations(service, Looker(api)))
+    front = Verbs(service, metrics, rest=_app(health, version(), live_snapshot(take), *sight))
+    back = _app(health, version(), *(sight if settings.ops_page else ()))
     listeners = [
         Listener(front, settings.host, settings.port),
         Listener(back, settings.ops_host, settings.ops_port),
@@ -151,6 +155,11 @@ async def _loudly(work: Coroutine[Any, Any, None]) -> None:
     except Exception:
         log.exception("a background task failed; exiting, to be restarted with a fresh picture")
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _replica(settings: Settings) -> str:
+    """How this process is called: by the name of its host, which the scheduler's Lease knows as well."""
+    return settings.hostname or socket.gethostname()
 
 
 def _app(*routers: object) -> FastAPI:

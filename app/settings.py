@@ -24,6 +24,8 @@ class Settings(BaseSettings):
     port: int = Field(8888, ge=0, le=65535)
     ops_host: str = "0.0.0.0"
     ops_port: int = Field(8889, ge=0, le=65535)
+    ops_page: bool = False
+    """Whether the page is on the ops port as well, for all who reach it."""
     scheduler_name: str = "muster"
     namespace: str = "muster-system"
     lease: str = "muster"

@@ -19,6 +19,7 @@ COMMANDS: Final = (
     "serve",
     "demo",
     "explain",
+    "top",
     "release",
     "snapshot",
     "version",

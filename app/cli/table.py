@@ -16,7 +16,7 @@ NONE: Final = "<none>"
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Lines without trailing blanks, joined by newlines; the header alone when there are no rows."""
-    cells = [[header.upper() for header in headers], *([_cell(value) for value in row] for row in rows)]
+    cells = [[header.upper() for header in headers], *([plain(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join(_line(row, widths) for row in cells)
 
@@ -25,8 +25,8 @@ def _line(row: list[str], widths: list[int]) -> str:
     return GAP.join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _cell(value: object) -> str:
-    """One line of text: blanks and control characters in a row would break the columns."""
+def plain(value: object) -> str:
+    """A cell as one line of text: blanks and control characters in a row would break the columns."""
     if value is None or value == "":
         return NONE
     return " ".join("".join(char if char.isprintable() else " " for char in str(value)).split()) or NONE

@@ -103,16 +103,30 @@ class Roster:
     def refusal(self, key: GangKey) -> Refusal:
         """Why a gang has no seats, as exactly as can be told now."""
         standing = self._standing.get(key)
-        if standing is None:
+        if standing is not None:
+            self._consult_line(key, standing)
+            if not standing.pauses(self._clock()) and standing.diagnosis_due(self._clock()):
+                self._diagnose(key, standing)
+        return self._told(key, standing)
+
+    def remembered(self, key: GangKey) -> Refusal:
+        """The same as it was last worked out: costs nothing, and may be a few turns of the narrator old."""
+        standing = self._standing.get(key)
+        if standing is not None and standing.source is None:  # it waits for another reason than before
+            self._consult_line(key, standing)
+        return self._told(key, standing)
+
+    def _told(self, key: GangKey, standing: Standing | None) -> Refusal:
+        if standing is None or standing.refusal is None:
             return Refusal(reason=Reason.PENDING, gang=key)
-        self._consult_line(key, standing)
-        if standing.refusal is None:
-            return Refusal(reason=Reason.PENDING, gang=key)
-        if standing.retry_at > self._clock() and standing.refusal.reason is not Reason.BACKOFF:
+        if standing.pauses(self._clock()):
             return Refusal(reason=Reason.BACKOFF, gang=key, subject=standing.refusal.text)
-        if standing.diagnosis_due(self._clock()):
-            self._diagnose(key, standing)
         return standing.refusal
+
+    def quiet_seconds(self, key: GangKey) -> float:
+        """How long ago this process last saw the gang get on; it came to be known, at the least."""
+        standing = self._standing.get(key)
+        return self._clock() - standing.progress_at if standing is not None else 0.0
 
     def _consult_line(self, key: GangKey, standing: Standing) -> None:
         """A gang that waits was refused when the first of its line was."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from app.domain.plan import Demand
-from app.domain.reasons import Refusal
+from app.domain.reasons import Reason, Refusal
 from app.extender.claims import Claim
 from app.extender.timing import Timing
 
@@ -48,9 +48,15 @@ class Standing(msgspec.Struct):
         """Seats were reserved."""
         self.refusal, self.source, self.progress_at = None, None, now
 
+    def pauses(self, now: float) -> bool:
+        """Whether a plan came to nothing a moment ago, and the refusal does not say so itself."""
+        return self.retry_at > now and (self.refusal is None or self.refusal.reason is not Reason.BACKOFF)
+
     def diagnosis_due(self, now: float) -> bool:
         """Whether the refusal should be made exact (again): what blocks a gang changes while it waits."""
-        return self.demand is not None and not (self.exact and now - self.diagnosed_at < DIAGNOSIS_SECONDS)
+        if self.refusal is None or self.demand is None:
+            return False
+        return not (self.exact and now - self.diagnosed_at < DIAGNOSIS_SECONDS)
 
     def diagnosed(self, refusal: Refusal, now: float) -> None:
         """The blocker is named."""

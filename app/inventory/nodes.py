@@ -7,6 +7,7 @@ another amount of memory is still of one kind here.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from cachetools import LRUCache
 
 from app.domain.node import Node
 from app.domain.placement import Taint, Template, Term, Toleration
+from app.domain.resources import is_device
 from app.inventory.columns import Mask
 from app.matching.nodes import admits, selected, tolerated
 
@@ -25,10 +27,16 @@ _Answer: TypeAlias = tuple[Template, Mask]
 
 
 class NodeTable:
-    """`by_row[r]` is the Node on row r, None while no such object exists."""
+    """`by_row[r]` is the Node on row r, None while no such object exists; `count` is how many do.
+
+    `capacity` sums the devices of all nodes, and `closed` holds the rows of those that take no pods.
+    """
 
     def __init__(self, *, masks: int = 512) -> None:
         self.by_row: list[Node | None] = []
+        self.count = 0
+        self.capacity: Counter[str] = Counter()
+        self.closed: set[int] = set()
         self._masks: LRUCache[_Choice, _Answer] = LRUCache(masks)
 
     def get(self, row: int) -> Node | None:
@@ -40,11 +48,23 @@ class NodeTable:
         while len(self.by_row) <= row:
             self.by_row.append(None)
         before, self.by_row[row] = self.by_row[row], node
+        self._sum(row, before, node)
         if before is not None and node is not None and before.shape == node.shape:
             return
         for template, mask in list(self._masks.values()):
             if row < len(mask):
                 mask[row] = node is not None and admits(template, node)
+
+    def _sum(self, row: int, before: Node | None, after: Node | None) -> None:
+        """What people are told of all nodes together follows one that came, changed or went."""
+        self.count += (after is not None) - (before is not None)
+        (self.closed.add if after is not None and after.closed else self.closed.discard)(row)
+        if before is not None and after is not None and before.capacity == after.capacity:
+            return
+        for node, sign in ((before, -1), (after, 1)):
+            for name, amount in (node.capacity if node is not None else {}).items():
+                if is_device(name):
+                    self.capacity[name] += sign * amount
 
     def admitting(self, template: Template, *, rows: int) -> Mask:
         """Rows whose node exists and admits the template, shape (rows,). Read-only for the caller."""

@@ -19,7 +19,6 @@ from app.domain.gang import PodGroup
 from app.domain.ids import GangApi, NodeName
 from app.domain.plan import Outcome, PodRef
 from app.domain.pod import FIELD_MANAGER, GATE, SINGLE_LABEL
-from app.explain.objects import kind_of
 from app.explain.report import Subject
 from app.explain.sight import Sight, near, sight
 
@@ -57,15 +56,17 @@ class SnapshotCluster:
 
     async def read(self, subject: Subject) -> Sight:
         """What an explanation of the subject rests on beside the inventory."""
-        found, kinds = [], set()
-        for (_, _, namespace, _), item in self._objects.items():
-            kind = kind_of(item)
-            kinds.add(kind)
-            if near(kind, namespace, namespace=subject.namespace):
+        found: list[JsonObject] = []
+        names: dict[tuple[str, str], str] = {}  # a few, of tens of thousands of objects
+        for (group, kind, namespace, _), item in self._objects.items():
+            name = names.get((group, kind))
+            if name is None:
+                name = names[group, kind] = f"{kind}.{group}" if group else kind
+            if near(name, namespace, namespace=subject.namespace):
                 found.append(item)
-        infos = self._objects.get(INFO_KEY)
-        info = info_of([infos]) if infos is not None else None
-        return sight(found, info, kinds=kinds)
+        told = self._objects.get(INFO_KEY)
+        info = info_of([told]) if told is not None else None
+        return sight(found, info, kinds=set(names.values()))
 
     # -- events from outside
 

@@ -29,7 +29,9 @@ CONFIG: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c
 
 def member(name: str) -> Builder:
     pod = make_pod(name).gpus(8).gang("g").gated()
-    return pod.set("spec.containers", [{**pod.get("spec.containers")[0], "env": [SECRET], "args": ["hunter2"]}])
+    return pod.set(
+        "spec.containers", [{**pod.get("spec.containers")[0], "env": [SECRET], "args": ["hunter2"]}]
+    )
 
 
 @pytest.fixture
