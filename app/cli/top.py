@@ -23,7 +23,7 @@ DEVICES: Final = (
     "whole-nodes", *(f"fits-{size}" for size in SIZES),
 )  # fmt: skip
 GANGS: Final = (
-    "namespace", "name", "api", "state", "min", "ready", "bound", "held", "priority", "age", "waits",
+    "namespace", "name", "api", "state", "min", "ready", "seats", "held", "bound", "priority", "age", "waits",
     "reason",
 )  # fmt: skip
 APIS: Final = {GangApi.LABEL: "label", GangApi.NATIVE: "native", GangApi.SINGLE: "pod"}
@@ -88,8 +88,8 @@ def device(line: DeviceLine) -> Row:
 def gang(line: GangLine, now: int) -> Row:
     """The cells of `GANGS`."""
     return (
-        line.namespace, line.name, APIS.get(GangApi(line.api)), line.state, line.min, line.ready, line.bound,
-        line.held, line.priority, since(line.created, now), since(line.since, now), line.text,
+        line.namespace, line.name, APIS.get(GangApi(line.api)), line.state, line.min, line.ready, line.seats,
+        line.held, line.bound, line.priority, since(line.created, now), since(line.since, now), line.text,
     )  # fmt: skip
 
 

@@ -203,7 +203,7 @@ def test_nothing_scrolls_sideways(served: Serve, open_tab: Open) -> None:
     name = "a-gang-with-a-name-as-long-as-names-can-be-" + "x" * 200
     tab = open_tab(served(*CLUSTER, make_group(name, 9), *members(name, "m")))
     tab.sees(row(name), "has 1 of 9 members")
-    for width in (320, 400, 768, 1024, 1280):
+    for width in (320, 400, 768, 1024, 1180, 1181, 1280):
         tab.page.set_viewport_size({"width": width, "height": 900})
         assert tab.page.evaluate("document.documentElement.scrollWidth") == width
 

@@ -112,12 +112,12 @@ def test_piped_it_is_a_line_and_two_tables(server: Server) -> None:
             "nvidia.com/gpu   3       24         23            10     4          5      4        "
             "3             0             5        2        0        0",
             "",
-            "NAMESPACE   NAME    API     STATE     MIN   READY   BOUND   HELD   PRIORITY   AGE      WAITS    "
-            "REASON",
-            "ml          train   label   waiting   8     8       0       0      10         66m      2m10s    "
-            "gang ml/train has seats for 3 of 8 members: [bold]busy[/bold]",
-            "ml          eval    pod     running   1     0       1       0      0          <none>   <none>   "
-            "<none>",
+            "NAMESPACE   NAME    API     STATE     MIN   READY   SEATS   HELD   BOUND   PRIORITY   "
+            "AGE      WAITS    REASON",
+            "ml          train   label   waiting   8     8       0       0      0       10         "
+            "66m      2m10s    gang ml/train has seats for 3 of 8 members: [bold]busy[/bold]",
+            "ml          eval    pod     running   1     0       0       0      1       0          "
+            "<none>   <none>   <none>",
         ],
     )
 
@@ -291,7 +291,7 @@ def test_in_a_terminal_it_is_refreshed_in_place_until_ctrl_c(server: Server, ter
 
 def test_a_terminal_of_another_size_is_filled_anew(terminal: Terminal) -> None:
     terminal.wait_for("eval")
-    terminal.resize(7, 200)
+    terminal.resize(8, 200)
     terminal.wait_for("3 more gangs")
     terminal.resize(24, 60)
     terminal.wait_for("…")

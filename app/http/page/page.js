@@ -143,7 +143,7 @@ function gang(row, line, now) {
   if (!state.firstChild) state.append(make("span"));
   state.firstChild.className = line.state;
   say(state.firstChild, line.state);
-  for (const field of ["Min", "Ready", "Bound", "Held", "Priority"]) number(row, field, line[field.toLowerCase()]);
+  for (const field of ["Min", "Ready", "Seats", "Held", "Bound", "Priority"]) number(row, field, line[field.toLowerCase()]);
   say(cell(row, "Age"), since(line.created, now));
   say(cell(row, "Waits"), since(line.since, now));
   say(cell(row, "Reason", "reason"), line.text);
