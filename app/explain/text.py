@@ -99,7 +99,8 @@ def _evidence(evidence: Sequence[Evidence], style: _Style) -> Iterator[str]:
         line = GAP.join(cell.ljust(width) for cell, width in zip(_cells(one), widths, strict=True)).rstrip()
         yield line if most is None or len(line) <= most else f"{line[: most - 1]}…"
     if len(shown) < len(rows):
-        yield f"and {len(rows) - len(shown)} more: -o wide"
+        uncounted = len(rows) < len(evidence)  # the finding itself has left some out
+        yield "and more: -o wide" if uncounted else f"and {len(rows) - len(shown)} more: -o wide"
     elif len(rows) < len(evidence):
         yield from (one.value for one in evidence if not one.object)
 

@@ -62,6 +62,9 @@ def test_five_lines_of_evidence_unless_all_are_wanted_then_under_headers() -> No
 def test_a_remark_of_the_finding_itself_about_what_it_leaves_out_is_kept() -> None:
     cut = (*NODES[:2], Evidence("", "", "and 98 more"))
     assert "            and 98 more" in text(report(Finding("Cut", Weight.NOTE, "x", cut))).splitlines()
+    long = Finding("Cut", Weight.NOTE, "x", (*NODES, Evidence("", "", "and 98 more")))
+    assert "            and more: -o wide" in text(report(long)).splitlines()
+    assert "            and 98 more" in text(report(long), wide=True).splitlines()
 
 
 def test_a_next_step_is_told_once() -> None:
