@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 LOADED := $(VENV)/.installed-load
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check browser unit real bench locust load load-full controlplane format lock clean
+.PHONY: help demo test check browser unit real bench locust load load-full controlplane format docs lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -34,10 +34,10 @@ demo: $(STAMP)  ## see gangs placed, offline, in seconds
 test: check browser unit real  ## everything: lint, types, unit tests, tests on the real control plane
 
 check: $(STAMP)  ## format, lint, types, layers, manifests
-	$(BIN)/ruff format --check app tests loadtests
-	$(BIN)/ruff check app tests loadtests
+	$(BIN)/ruff format --check app tests loadtests tools
+	$(BIN)/ruff check app tests loadtests tools
 	$(BIN)/mypy
-	$(BIN)/mypy tests loadtests
+	$(BIN)/mypy tests loadtests tools
 	$(BIN)/lint-imports
 	$(BIN)/yamllint -s deploy examples
 
@@ -66,8 +66,11 @@ load-full: $(LOADED) controlplane  ## load tests, all of them, each 5 times, and
 	$(BIN)/python -m loadtests full
 
 format: $(STAMP)  ## rewrite the code's layout
-	$(BIN)/ruff format app tests loadtests
-	$(BIN)/ruff check --fix app tests loadtests
+	$(BIN)/ruff format app tests loadtests tools
+	$(BIN)/ruff check --fix app tests loadtests tools
+
+docs: $(STAMP)  ## rewrite the pages that are made from the code: docs/findings
+	$(BIN)/python -m tools.findings
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-emit-index-url \
   --custom-compile-command "make lock" pyproject.toml

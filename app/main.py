@@ -19,6 +19,7 @@ from fastapi import FastAPI
 
 from app.codec import snapshot as snapshots
 from app.extender.service import Service
+from app.http.explain import explanations
 from app.http.metrics import Metrics
 from app.http.ops import ops, version
 from app.http.overview import overview
@@ -58,7 +59,7 @@ def serve_snapshot(settings: Settings, file: Path, *, ops_port: int | None) -> N
             yield
             await service.stop()
 
-    sight = (overview(service, replica=_replica(settings)), page())
+    sight = (overview(service, replica=_replica(settings)), page(), explanations(service, cluster))
     rest = _app(snapshot(cluster), version(), *sight)
     front = Verbs(service, metrics, rest=rest)
     listeners = [Listener(front, settings.host, settings.port)]
@@ -82,6 +83,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
     from app.kube.client import Api
     from app.kube.events import Reporter
     from app.kube.lease import AlwaysActive, LeaseWatch
+    from app.kube.looking import Looker
     from app.kube.taking import Taking
     from app.kube.watches import Watches
 
@@ -119,7 +121,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
         return Taking(api, keep_environment=keep_environment).text()
 
     health = ops(service, metrics)
-    sight = (overview(service, replica=hostname), page())
+    sight = (overview(service, replica=hostname), page(), explanations(service, Looker(api)))
     front = Verbs(service, metrics, rest=_app(health, version(), live_snapshot(take), *sight))
     back = _app(health, version(), *(sight if settings.ops_page else ()))
     listeners = [

@@ -72,19 +72,30 @@ def expected(settings: Settings) -> Muster:
 
 def check(file: Path, muster: Muster) -> Answer:
     """The answer for one file. Raises `InputError` if it cannot be read or holds no configuration."""
-    name = "stdin" if str(file) == STDIN else str(file)
+    config, checked = read(file, muster)
+    return _judged(_name(file), checked, tuple(found for topic in CHECKS for found in topic(config)))
+
+
+def read(file: Path, muster: Muster) -> tuple[Configuration, str]:
+    """The configuration in a file, and which part of the file that is; empty if it is all of it.
+
+    Raises `InputError` if it cannot be read or holds none."""
+    name = _name(file)
     try:
-        source = find(_read(file))
+        source = find(_text(file))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise InputError(f"cannot read {name}: {reason}") from None
     except InputError as error:
         raise InputError(f"{name} {error}") from None
-    config = Configuration(source.raw, muster, source.where or name, source.replicas)
-    return _judged(name, source.where, tuple(found for topic in CHECKS for found in topic(config)))
+    return Configuration(source.raw, muster, source.where or name, source.replicas), source.where
 
 
-def _read(file: Path) -> str:
+def _name(file: Path) -> str:
+    return "stdin" if str(file) == STDIN else str(file)
+
+
+def _text(file: Path) -> str:
     return sys.stdin.buffer.read().decode() if str(file) == STDIN else file.read_bytes().decode()
 
 

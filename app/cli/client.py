@@ -65,6 +65,10 @@ class Client:
         """Body of a GET."""
         return self._good("GET", path, None, CALL_SECONDS)
 
+    def reply(self, path: str, *, seconds: float = CALL_SECONDS) -> tuple[int, bytes]:
+        """HTTP status and body of a GET, whatever the status."""
+        return self._call("GET", path, None, seconds)
+
     def post(self, path: str, body: object, *, seconds: float = CALL_SECONDS) -> Any:
         """JSON out, JSON back."""
         answer = self._good("POST", path, orjson.dumps(body), seconds)

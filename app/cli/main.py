@@ -17,12 +17,13 @@ from app.domain.errors import MusterError
 
 COMMANDS: Final = (
     "serve",
-    "check-config",
-    "demo",
-    "simulate",
+    "explain",
     "top",
-    "release",
+    "simulate",
     "snapshot",
+    "check-config",
+    "release",
+    "demo",
     "version",
 )
 """In the order of `--help`. A dash in the name is an underscore in the module's."""

@@ -105,14 +105,17 @@ class ListText:
 
 def read(path: Path) -> list[JsonObject]:
     """The items of a snapshot file."""
+    return items_of(content(path), source=str(path))
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a snapshot file, unpacked."""
     try:
         data = path.read_bytes()
-        if data.startswith(_GZIP):
-            data = gzip.decompress(data)
+        return gzip.decompress(data) if data.startswith(_GZIP) else data
     except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"cannot read {path}: {reason}") from None
-    return items_of(data, source=str(path))
 
 
 def items_of(data: bytes, *, source: str) -> list[JsonObject]:
@@ -120,8 +123,7 @@ def items_of(data: bytes, *, source: str) -> list[JsonObject]:
     try:
         top = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        hint = "; it looks like YAML: use kubectl get -o json" if _is_yaml(data) else ""
-        raise InputError(f"{source} is not JSON: {error}{hint}") from None
+        raise not_json(data, error, source=source) from None
     items = top.get("items") if isinstance(top, dict) else None
     if not isinstance(items, list):
         raise InputError(f"{source} is not a v1 List: it has no items; use the output of kubectl get -o json")
@@ -149,6 +151,12 @@ def _bytes(obj: JsonObject) -> bytes:
         return orjson.dumps(obj)
     except TypeError as error:  # orjson writes less deep than it reads
         raise InputError(f"{obj.get('kind')} cannot be written as JSON: {error}") from None
+
+
+def not_json(data: bytes, error: Exception, *, source: str) -> InputError:
+    """What is said of a file that cannot be parsed."""
+    hint = "; it looks like YAML: use kubectl get -o json" if _is_yaml(data) else ""
+    return InputError(f"{source} is not JSON: {error}{hint}")
 
 
 def _is_yaml(data: bytes) -> bool:

@@ -276,8 +276,9 @@ def _descendants(facts: Facts, root: JsonObject) -> Iterator[JsonObject]:
 
 
 def _missing(facts: Facts, subject: Subject, *kinds: str) -> InputError:
+    places = {*kinds, *(f"{kind} {subject.namespace}/{subject.name}" for kind in kinds)}
     for unseen in facts.unseen:
-        if unseen.what in kinds:
+        if unseen.what in places:
             return InputError(f"{subject} could not be looked up: {unseen.what} was not read: {unseen.why}")
     if facts.namespaces is not None and subject.namespace not in facts.namespaces:
         return InputError(f"{subject} could not be looked up: namespace {subject.namespace} was not read")

@@ -25,7 +25,10 @@ def explain(facts: Facts, subject: Subject) -> Report:
 
 def _limits(facts: Facts) -> tuple[str, ...]:
     """What was not seen, and what that means for the verdict."""
-    limits = [f"{unseen.what} was not read: {unseen.why}" for unseen in facts.unseen]
+    reasons: dict[str, list[str]] = {}
+    for unseen in facts.unseen:
+        reasons.setdefault(unseen.why, []).append(unseen.what)
+    limits = [f"not read ({why}): {', '.join(dict.fromkeys(kinds))}" for why, kinds in reasons.items()]
     if facts.namespaces is not None:
         names = ", ".join(facts.namespaces)
         limits.append(f"pods of the namespaces {names} alone were read: what is free is an upper bound")

@@ -12,6 +12,9 @@ from typing import Any
 
 JsonObject = dict[str, Any]
 
+DEFAULTED = ("Pod", "PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.k8s.io")
+"""Kinds that are in the namespace default where they name none, as everywhere in Muster."""
+
 
 def kind_of(obj: JsonObject) -> str:
     """`Kind.group` as kubectl writes it; a core kind has no group: `Pod`, `Job.batch`."""
@@ -26,7 +29,9 @@ class Objects:
         self._by_kind: defaultdict[str, dict[tuple[str, str], JsonObject]] = defaultdict(dict)
         self._by_owner: dict[str, list[JsonObject]] | None = None
         for item in items:
-            self._by_kind[kind_of(item)][namespace_of(item), name_of(item)] = item
+            kind = kind_of(item)
+            where = namespace_of(item) or ("default" if kind in DEFAULTED else "")
+            self._by_kind[kind][where, name_of(item)] = item
 
     def get(self, kind: str, namespace: str, name: str) -> JsonObject | None:
         """One object; `namespace` is empty for a kind that has none."""

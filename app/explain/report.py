@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+from app.domain.errors import InputError
+from app.domain.ids import GangApi
 from app.explain.finding import Finding
 
 
@@ -36,6 +38,9 @@ KINDS: Final = {
 }
 """What can be asked about, and its `Kind.group`; a PodGroup may be of either API."""
 
+GROUPS: Final = (GangApi.LABEL.value, GangApi.NATIVE.value)
+"""The API groups of a PodGroup."""
+
 ALIASES: Final = {
     "po": "pod",
     "pg": "podgroup",
@@ -43,6 +48,25 @@ ALIASES: Final = {
     "sts": "statefulset",
     "deploy": "deployment",
 }
+
+
+def kind_named(word: str) -> str | None:
+    """The kind that people mean: `Pods`, `po`, `jobs.batch`; None if it cannot be asked about."""
+    name, _, group = word.lower().partition(".")
+    name = ALIASES.get(name, name)
+    kind = name if name in KINDS else name.removesuffix("s")
+    if kind not in KINDS:
+        return None
+    groups = GROUPS if kind == "podgroup" else (KINDS[kind].partition(".")[2],)
+    return kind if not group or group in groups else None
+
+
+def asked(kind: str, namespace: str, name: str) -> Subject:
+    """What somebody asks about. Raises `InputError` for a kind that cannot be."""
+    found = kind_named(kind)
+    if found is None:
+        raise InputError(f"{kind} cannot be explained; ask about one of {', '.join(KINDS)}")
+    return Subject(found, namespace, name)
 
 
 class Outcome(StrEnum):

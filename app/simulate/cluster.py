@@ -12,16 +12,19 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from app.codec.objects import ObjectDecoder
-from app.codec.snapshot import JsonObject, value_of
+from app.codec.snapshot import JsonObject, info_of, value_of
 from app.domain.changes import Change
 from app.domain.errors import InputError
 from app.domain.gang import PodGroup
 from app.domain.ids import GangApi, NodeName
 from app.domain.plan import Outcome, PodRef
 from app.domain.pod import FIELD_MANAGER, GATE, SINGLE_LABEL
+from app.explain.report import Subject
+from app.explain.sight import Sight, near, sight
 
 ObjectKey = tuple[str, str, str, str]
 TYPES = ("ADDED", "MODIFIED", "DELETED")
+INFO_KEY: ObjectKey = ("muster.dev", "SnapshotInfo", "", "snapshot")
 
 
 class SnapshotCluster:
@@ -50,6 +53,20 @@ class SnapshotCluster:
         """The `v1 List` as of now."""
         items = list(self._objects.values())
         return {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": items}
+
+    async def read(self, subject: Subject) -> Sight:
+        """What an explanation of the subject rests on beside the inventory."""
+        found: list[JsonObject] = []
+        names: dict[tuple[str, str], str] = {}  # a few, of tens of thousands of objects
+        for (group, kind, namespace, _), item in self._objects.items():
+            name = names.get((group, kind))
+            if name is None:
+                name = names[group, kind] = f"{kind}.{group}" if group else kind
+            if near(name, namespace, namespace=subject.namespace):
+                found.append(item)
+        told = self._objects.get(INFO_KEY)
+        info = info_of([told]) if told is not None else None
+        return sight(found, info, kinds=set(names.values()))
 
     # -- events from outside
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
 
+from app.explain.report import Subject
+from app.explain.sight import Sight
+from app.http.explain import Reader, explanations
 from app.http.metrics import Metrics
 from app.http.ops import ops, version
 from app.http.overview import overview
@@ -25,6 +27,8 @@ from tests.builders import GPU, Builder
 from tests.extender.world import World
 
 CHUNK = 65536
+NOW = 1_767_229_200
+"""2026-01-01T01:00:00Z, an hour after everything was created."""
 
 
 class Reply(NamedTuple):
@@ -48,9 +52,18 @@ class Door:
         self.failures: list[str] = []
         self.world.loop.set_exception_handler(lambda loop, context: self.failures.append(str(context)))
         service, metrics = self.world.service, Metrics(self.world.service)
-        sight = (overview(service, replica="here", clock=self._now, wall=self._now), page())
+        self.reader: Reader = self.world.cluster
+        sight = (
+            overview(service, replica="here", clock=self._now, wall=self._now),
+            page(),
+            explanations(service, self, clock=self._now, wall=lambda: NOW),
+        )
         rest = _app(snapshot(self.world.cluster), version(), ops(service, metrics), *sight)
         self.app = Verbs(service, metrics, rest=rest)
+
+    async def read(self, subject: Subject) -> Sight:
+        """What explanations read, through a `reader` that a test may replace."""
+        return await self.reader.read(subject)
 
     def get(self, path: str, **headers: str) -> Reply:
         """Names of headers with an underscore for each dash."""
@@ -118,10 +131,10 @@ def names(reply: Reply) -> Sequence[str]:
     return accepted
 
 
-def scope(method: str, target: str, headers: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
-    """What uvicorn makes of a request line."""
+def scope(method: str, target: str, headers: dict[str, str] | None = None) -> dict[str, Any]:
+    """What uvicorn makes of a request line and of headers (an underscore for each dash)."""
     path, _, query = target.partition("?")
-    more = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
+    more = [(name.replace("_", "-").encode(), text.encode()) for name, text in (headers or {}).items()]
     return {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
         "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",

@@ -364,6 +364,11 @@ def _matches(request: web.Request, place: Place, item: Object) -> bool:
             found = found.get(name, {})
         if (found == wanted) == ("!=" in term):
             return False
+    labels = item["metadata"].get("labels") or {}
+    for term in filter(None, request.query.get("labelSelector", "").split(",")):
+        name, _, wanted = term.partition("=")
+        if labels.get(name) != wanted:
+            return False
     return not place.namespace or item["metadata"].get("namespace") == place.namespace
 
 
