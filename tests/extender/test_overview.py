@@ -95,6 +95,14 @@ def test_a_gang_follows_its_way_to_its_nodes(seen: Seen) -> None:
     assert (line.state, line.bound, line.held, line.seats, line.ready) == ("running", 2, 0, 0, 0)
 
 
+def test_a_gang_whose_plan_lapsed_waits_again(seen: Seen) -> None:
+    seen.world.remove(make_pod("r"))
+    assert seen.gang("waits").state == "planned"
+    seen.world.tick(40.0)  # nobody comes for the seats
+    line = seen.gang("waits")
+    assert (line.state, line.seats, line.reason) == ("waiting", 0, "Lapsed")
+
+
 def test_a_priority_that_changes_changes_the_order(seen: Seen) -> None:
     seen.world.put(make_group("later", 2).created("2026-05-01T00:00:00Z"))
     for pod in members("later", "c", "d"):
