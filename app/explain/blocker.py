@@ -123,14 +123,20 @@ def _ahead(inventory: Inventory, demand: Demand) -> str:
 
 
 def _held(inventory: Inventory, demand: Demand) -> str:
-    """Which resource is short, and who holds most of it."""
+    """Which resource is short where the members may go, and who holds most of it."""
     name = _scarcest(inventory, demand)
-    total = int(inventory.columns.allocatable(name).sum())
-    used = int(inventory.columns.used(name).sum())
+    rows = np.logical_or.reduce([inventory.admitting(member.template) for member in demand.members])
+    columns = inventory.columns
+    each = (columns.allocatable(name), columns.used(name), columns.reserved(name))
+    total, used, reserved = (int(amounts[rows].sum()) for amounts in each)
     holders = inventory.holders.get(name) or _holders(inventory, name)
     most = nsmallest(2, holders.items(), key=lambda item: (-item[1], item[0]))
     who = ", ".join(f"{holder} holds {in_units(name, held)}" for holder, held in most)
     free = f"{in_units(name, max(0, total - used))} of {in_units(name, total)} {name} free"
+    if total < int(columns.allocatable(name).sum()):
+        free += " on nodes it may use"
+    if reserved:
+        free += f", {in_units(name, reserved)} of them reserved"
     return f"{free}; {who}" if who else free
 
 

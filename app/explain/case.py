@@ -29,6 +29,7 @@ from app.explain.pool import Ledger, Pool, barred, ledger, pool
 from app.explain.report import KINDS, Subject
 from app.inventory.columns import Mask, Matrix
 from app.inventory.gangs import Gang
+from app.inventory.reservations import Booking
 from app.inventory.view import View
 from app.planner.plan import plan
 
@@ -192,9 +193,14 @@ class Case:
         return np.logical_or.reduce(masks) if masks else np.zeros(self.inventory.columns.rows, np.bool_)
 
     @cached_property
+    def booked(self) -> list[Booking]:
+        """The seats that Muster has reserved for the gang: what they take is not in its way."""
+        return self.inventory.book.of(self.gang.key) if self.ours and self.gang is not None else []
+
+    @cached_property
     def fits(self) -> bool:
         """Whether there are seats now for what waits."""
-        return isinstance(self.now, Plan)
+        return bool(self.booked) or isinstance(self.now, Plan)
 
     @cached_property
     def pools(self) -> list[Pool]:
@@ -277,9 +283,10 @@ def _descendants(facts: Facts, root: JsonObject) -> Iterator[JsonObject]:
 
 def _missing(facts: Facts, subject: Subject, *kinds: str) -> InputError:
     places = {*kinds, *(f"{kind} {subject.namespace}/{subject.name}" for kind in kinds)}
-    for unseen in facts.unseen:
-        if unseen.what in places:
-            return InputError(f"{subject} could not be looked up: {unseen.what} was not read: {unseen.why}")
+    unread = [unseen for unseen in facts.unseen if unseen.what in places]
+    if unread:
+        some = "could not be looked up:" if len(unread) >= len(kinds) else "is not among what was read, and"
+        return InputError(f"{subject} {some} {unread[0].what} was not read: {unread[0].why}")
     if facts.namespaces is not None and subject.namespace not in facts.namespaces:
         return InputError(f"{subject} could not be looked up: namespace {subject.namespace} was not read")
     return InputError(f"there is no {subject}; check the name and the namespace (-n)")

@@ -16,7 +16,7 @@ command is never broken or cut: it is to be copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from textwrap import wrap
 from typing import Final
 
@@ -24,8 +24,8 @@ from app.explain.finding import Evidence, Finding, Step, Weight
 from app.explain.report import Report, Section
 
 COLUMNS: Final = 100
-MOST_EVIDENCE: Final = 5
-"""Lines of evidence under one finding, unless all are wanted."""
+MOST_EVIDENCE: Final = {Weight.BLOCKS: 5, Weight.WARNS: 3, Weight.NOTE: 2, Weight.FINE: 1}
+"""Lines of evidence under one finding, unless all are wanted: the more it weighs, the more a reader needs."""
 
 MOST_UNSEEN: Final = 2
 """Lines about one reason why something was not seen, likewise."""
@@ -53,7 +53,10 @@ class _Style:
     def shown(self, findings: Iterable[Finding]) -> list[Finding]:
         return [one for one in findings if self.wide or one.weight is not Weight.FINE]
 
-    def untold(self, steps: Iterable[Step]) -> list[Step]:
+    def untold(self, finding: Finding) -> list[Step]:
+        """Of a note only what to read: context alone asks nobody for a decision."""
+        light = not self.wide and finding.weight not in (Weight.BLOCKS, Weight.WARNS)
+        steps = [step for step in finding.steps if not step.decision][:1] if light else finding.steps
         fresh = [step for step in dict.fromkeys(steps) if step not in self._told]
         self._told.update(fresh)
         return fresh
@@ -83,15 +86,16 @@ def _section(section: Section, style: _Style) -> Iterator[str]:
 def _finding(finding: Finding, style: _Style) -> Iterator[str]:
     head = _INDENT + str(finding.weight).ljust(_WORD)
     yield from _wrapped(f"{finding.text} [{finding.code}]", head, _UNDER)
-    yield from (f"{_UNDER}{_INDENT}{line}" for line in _evidence(finding.evidence, style))
-    for step in style.untold(finding.steps):
+    yield from (f"{_UNDER}{_INDENT}{line}" for line in _evidence(finding, style))
+    for step in style.untold(finding):
         yield from _step(step)
 
 
-def _evidence(evidence: Sequence[Evidence], style: _Style) -> Iterator[str]:
+def _evidence(finding: Finding, style: _Style) -> Iterator[str]:
     """Aligned columns; a line without an object is a remark that stands alone."""
+    evidence = finding.evidence
     rows = [one for one in evidence if one.object]
-    shown = rows if style.wide else rows[:MOST_EVIDENCE]
+    shown = rows if style.wide else rows[: MOST_EVIDENCE[finding.weight]]
     table = [_HEADERS, *shown] if style.headers and shown else shown
     widths = [max(map(len, column)) for column in zip(*map(_cells, table), strict=True)]
     most = None if style.wide else COLUMNS - len(_UNDER) - len(_INDENT)

@@ -102,14 +102,22 @@ def told(file: Path, info: SnapshotInfo) -> Path:
 @pytest.mark.parametrize(
     ("what", "code", "first"),
     [
-        ("pod small", 0, "pod default/small fits now: seats for 1 of 1 waiting pods on 1 nodes; default-sch"),
+        ("pod small", 0, "pod default/small fits now: on node n1; default-scheduler"),
         ("pod held", 0, "pod default/held is on node n1; its phase is Running"),
         ("pod done", 0, "pod default/done has ended: Succeeded"),
-        ("pod busy", 1, "pod default/busy waits: 3 of 8 nvidia.com/gpu free; pod default/held holds 5"),
-        ("pod large", 1, "pod default/large waits: a member requests 9 and the largest node has 8"),
+        (
+            "pod busy",
+            1,
+            "pod default/busy waits: 3 of 8 nvidia.com/gpu free, 2 of them reserved; pod default/held",
+        ),
+        (
+            "pod large",
+            1,
+            "pod default/large can never fit as the cluster stands: a pod requests 9 nv",
+        ),
         ("podgroup g", 0, "podgroup default/g fits: Muster has reserved 2 seats for it; it is planned"),
-        ("podgroup h", 1, "podgroup default/h waits: gang default/h has 1 of 2 members"),
-        ("job train", 0, "job default/train fits now: seats for 1 of 1 waiting pods on 1 nodes; muster has"),
+        ("podgroup h", 1, "podgroup default/h waits: it has 1 of 2 members"),
+        ("job train", 0, "job default/train fits now: on node n1; muster has"),
     ],
 )
 def test_the_first_line_is_the_verdict(muster: Muster, file: Path, what: str, code: int, first: str) -> None:
@@ -139,7 +147,7 @@ def test_a_gang_that_was_never_asked_about_is_planned_as_the_scheduler_would(
     path.write_bytes(snapshot(NODE, make_group("g", 2), *members))
     ended = muster("explain", "podgroup", "g", "--snapshot", path)
     assert ended.code == 1
-    assert ended.out.startswith("podgroup default/g waits: gang default/g can never fit: ")
+    assert ended.out.startswith("podgroup default/g can never fit as the cluster stands: ")
 
 
 def test_pods_of_another_scheduler_name_are_planned_when_the_settings_say_so(
@@ -150,7 +158,7 @@ def test_pods_of_another_scheduler_name_are_planned_when_the_settings_say_so(
         snapshot(NODE, make_group("g", 1), make_pod("a").gpus(1).gang("g").scheduler("other").gated())
     )
     monkeypatch.setenv("MUSTER_SCHEDULER_NAME", "other")
-    assert "Muster has reserved 1 seats" in muster("explain", "pg/g", "--snapshot", path).out
+    assert "Muster has reserved a seat on node n1" in muster("explain", "pg/g", "--snapshot", path).out
 
 
 # -- forms
@@ -240,7 +248,7 @@ BAD = {
     "two sources": ("pod/small --server http://x", "give --server URL alone"),
     "a file and an API": ("pod/small --context x", "give --snapshot FILE alone"),
     "a bundle into nowhere": ("pod/small --bundle /nowhere/b.tar.gz", "cannot write /nowhere/b.tar.gz"),
-    "a configuration that is not there": ("pod/small --config /nowhere", "--config: cannot read /nowhere"),
+    "a configuration that is not there": ("pod/small --config /nowhere", "cannot read /nowhere"),
     "a configuration that is none": ("pod/small --config FILE", "holds no KubeSchedulerConfiguration"),
 }  # fmt: skip
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from app.explain.finding import Evidence, Finding, Step, Weight
 from app.explain.report import Outcome, Report, Section, Subject, verdict
 from app.explain.text import COLUMNS, text
@@ -48,15 +50,29 @@ def test_a_read_without_findings_is_one_line_and_what_is_fine_is_for_wide() -> N
     assert "  fine    3 claims were looked at [Well]" in text(report(FINE), wide=True).splitlines()
 
 
-def test_five_lines_of_evidence_unless_all_are_wanted_then_under_headers() -> None:
-    many = Finding("Many", Weight.NOTE, "nodes differ", NODES)
+@pytest.mark.parametrize(
+    ("weight", "shown"), [(Weight.BLOCKS, 5), (Weight.WARNS, 3), (Weight.NOTE, 2)], ids=str
+)
+def test_the_more_it_weighs_the_more_evidence_unless_all_is_wanted_then_under_headers(
+    weight: Weight, shown: int
+) -> None:
+    many = Finding("Many", weight, "nodes differ", NODES)
     lines = text(report(many)).splitlines()
-    assert sum("node/n" in line for line in lines) == 5
-    assert "            and 4 more: -o wide" in lines
+    assert sum("node/n" in line for line in lines) == shown
+    assert f"            and {9 - shown} more: -o wide" in lines
     wide = text(report(many), wide=True).splitlines()
     assert sum("node/n" in line for line in wide) == 9
     assert wide[4].split() == ["OBJECT", "FIELD", "VALUE"]
     assert not any("OBJECT" in line for line in text(report(many), wide=True, headers=False).splitlines())
+
+
+def test_a_note_asks_for_no_decision_unless_all_is_wanted() -> None:
+    steps = (Step("read", "kubectl get a"), Step("read", "kubectl get b"), Step("move house", decision=True))
+    finding = Finding("Far", Weight.NOTE, "it is far", (), steps)
+    short, wide = text(report(finding)), text(report(finding), wide=True)
+    assert "kubectl get a" in short
+    assert "kubectl get b" not in short and "move house" not in short
+    assert "kubectl get b" in wide and "move house" in wide
 
 
 def test_a_remark_of_the_finding_itself_about_what_it_leaves_out_is_kept() -> None:

@@ -37,12 +37,7 @@ from app.inventory.gangs import Gang
 def earlier_gangs(case: Case) -> Iterable[Hit]:
     """Gangs that wait for devices of the same kind and come first; the one that Muster names first of all."""
     gang = case.gang
-    if (
-        gang is None
-        or not case.ours
-        or not isinstance(case.now, Refusal)
-        or isinstance(case.when_empty, Refusal)
-    ):
+    if gang is None or not case.ours or case.fits or isinstance(case.when_empty, Refusal):
         return
     named = _named(case, gang.key)
     wanted, own = set(case.devices), _place(gang)
@@ -96,7 +91,7 @@ def _standing(gang: Gang) -> Evidence:
 )
 def reserved_for_others(case: Case) -> Iterable[Hit]:
     """Per device: seats of other gangs on nodes that admit the pods."""
-    if not case.ours or not isinstance(case.now, Refusal):
+    if not case.ours or case.fits:
         return
     held: dict[str, Counter[GangKey]] = {name: Counter() for name in case.devices}
     for booking in case.inventory.book:
@@ -135,7 +130,7 @@ def _state(case: Case, key: GangKey) -> str:
 )
 def nominated_pods(case: Case) -> Iterable[Hit]:
     """Nominations, without a seat of Muster's, on nodes that admit the pods and hold what they ask for."""
-    if case.demand is None or not isinstance(case.now, Refusal):
+    if case.demand is None or case.fits:
         return
     own = {pod.uid for pod in case.pods}
     found = [
@@ -171,7 +166,7 @@ def _in_the_way(case: Case, pod: Pod) -> bool:
 )
 def higher_priority_waits(case: Case) -> Iterable[Hit]:
     """For pods of other schedulers, which know no order of gangs: unbound pods of higher priority."""
-    if case.demand is None or case.ours or not isinstance(case.now, Refusal) or not case.devices:
+    if case.demand is None or case.ours or case.fits or not case.devices:
         return
     mine, wanted = case.demand.priority, set(case.devices)
     ahead = [

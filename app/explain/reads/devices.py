@@ -33,7 +33,8 @@ from app.explain.words import count, in_units
 )
 def free_devices(case: Case) -> Iterable[Hit]:
     """Per resource that is asked for: free in sum, on one node, and nodes with room for a pod."""
-    return (_free(case, pool) for pool in case.pools if pool.usable.any() and not _scattered(pool))
+    pools = () if case.booked else case.pools  # what its own seats take is not free, and not in its way
+    return (_free(case, pool) for pool in pools if pool.usable.any() and not _scattered(pool))
 
 
 @finding(
@@ -56,7 +57,7 @@ def free_devices(case: Case) -> Iterable[Hit]:
 )
 def fragmentation(case: Case) -> Iterable[Hit]:
     """Per resource: enough is free in sum, and no node has enough for one pod."""
-    return (_free(case, pool) for pool in case.pools if _scattered(pool))
+    return (_free(case, pool) for pool in case.pools if _scattered(pool) and not case.booked)
 
 
 def _scattered(pool: Pool) -> bool:

@@ -12,15 +12,15 @@ from app.inventory.columns import Rows
 
 
 def numbers(pool: Pool, rows: Rows | list[int]) -> str:
-    """The numbers of a pool, of one row or summed over several."""
+    """The numbers of a pool, of one row or summed over several; what matters most comes first."""
     columns = {
-        "capacity": pool.capacity,
+        "free": pool.free,
         "allocatable": pool.allocatable,
         "used": pool.used,
         "reserved": pool.reserved,
-        "free": pool.free,
+        "capacity": pool.capacity,
     }
-    return ", ".join(f"{word} {in_units(pool.name, int(each[rows].sum()))}" for word, each in columns.items())
+    return ", ".join(f"{in_units(pool.name, int(each[rows].sum()))} {word}" for word, each in columns.items())
 
 
 def on_node(case: Case, row: int, field: str, value: str) -> Evidence:

@@ -93,40 +93,6 @@ def free_but_scattered(case: Case) -> Iterable[Hit]:
     )
 
 
-@finding(
-    "FreeElsewhere",
-    read=Read.GROUP,
-    weight=Weight.NOTE,
-    sentence="{free} {name} are free on {nodes} and {asked} are needed; {elsewhere} more are free where it"
-    " may not go",
-    meaning=(
-        "Devices that are free on nodes which selectors, affinity or taints rule out do not help. A sum over"
-        " the whole cluster counts them all the same."
-    ),
-    confirm=("kubectl get nodes --show-labels", "muster explain {kind} -n {namespace} {subject} -o wide"),
-    decide=("widen the selector or affinity, or tolerate the taint, if those devices would serve as well",),
-)
-def free_elsewhere(case: Case) -> Iterable[Hit]:
-    """Too few of a device are free where the pods may go, and some are free where they may not."""
-    if case.demand is None or not isinstance(case.now, Refusal) or isinstance(case.when_empty, Refusal):
-        return
-    for name in case.devices:
-        free, asked = _free(case, name), _asked(case.demand, name)
-        elsewhere = np.where(case.admitting[: case.view.rows], 0, _free_anywhere(case, name))
-        if int(free.sum()) < asked and elsewhere.any():
-            yield hit(
-                *_per_node(case, name, elsewhere),
-                free=in_units(name, int(free.sum())),
-                name=name,
-                nodes=count(int(case.admitting.sum()), "node that it may use", "nodes that it may use"),
-                asked=in_units(name, asked),
-                elsewhere=in_units(name, int(elsewhere.sum())),
-                kind=case.subject.kind,
-                namespace=case.subject.namespace,
-                subject=case.subject.name,
-            )
-
-
 def _free_anywhere(case: Case, name: str) -> Matrix:
     """Free of one resource by row, never below 0; shape (rows,)."""
     column = case.view.column_of.get(name)
@@ -168,4 +134,4 @@ def _best(case: Case, demand: Demand, refused: Refusal, name: str, free: Matrix)
     return f"seats for {len(found.seats)} of {demand.need}, " + listed(f"{n} on {node}" for node, n in nodes)
 
 
-FINDINGS: Final[tuple[Topic[Case], ...]] = (minimum_above_cluster, free_but_scattered, free_elsewhere)
+FINDINGS: Final[tuple[Topic[Case], ...]] = (minimum_above_cluster, free_but_scattered)

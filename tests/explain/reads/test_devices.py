@@ -21,9 +21,9 @@ def test_what_is_free_is_told_in_sum_and_for_one_node_with_the_numbers_of_each()
     ]
     assert findings[0].weight is Weight.NOTE
     assert findings[0].evidence == (
-        Evidence("2 nodes", GPU, "capacity 16, allocatable 16, used 5, reserved 0, free 11"),
-        Evidence("node/n2", GPU, "capacity 8, allocatable 8, used 0, reserved 0, free 8"),
-        Evidence("node/n1", GPU, "capacity 8, allocatable 8, used 5, reserved 0, free 3"),
+        Evidence("2 nodes", GPU, "11 free, 16 allocatable, 5 used, 0 reserved, 16 capacity"),
+        Evidence("node/n2", GPU, "8 free, 8 allocatable, 0 used, 0 reserved, 8 capacity"),
+        Evidence("node/n1", GPU, "3 free, 8 allocatable, 5 used, 0 reserved, 8 capacity"),
     )
     assert findings[0].steps[0].command == "kubectl describe node n2"
 

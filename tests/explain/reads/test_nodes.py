@@ -12,7 +12,7 @@ from tests.explain.looking import found, texts
 POD = make_pod("w0").gpus(8)
 NODE = make_node("n1").gpus(8)
 FULL = make_pod("x").gpus(8).on("n1")
-NUMBERS = "capacity 8, allocatable 8, used 0, reserved 0, free 8"
+NUMBERS = "8 free, 8 allocatable, 0 used, 0 reserved, 8 capacity"
 PRODUCT = "nvidia.com/gpu.product"
 ALL = (nodes_not_ready, nodes_cordoned, taint_not_tolerated, nodes_not_selected, selector_matches_nothing)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from app.explain.finding import Evidence, Weight
-from app.explain.reads.packing import free_but_scattered, free_elsewhere, minimum_above_cluster
+from app.explain.reads.packing import free_but_scattered, minimum_above_cluster
 from tests.builders import GPU, make_group, make_node, make_pod
 from tests.explain.looking import found, texts
 
@@ -75,23 +75,6 @@ def test_nothing_is_scattered_where_it_fits_is_too_little_or_never_could() -> No
 def test_nodes_that_may_not_be_used_do_not_count_as_free() -> None:
     reserved = [node.taint("team", "b") for node in NODES[:2]]
     assert not found(free_but_scattered, "pod/w", *reserved, NODES[2], *OTHERS, make_pod("w").gpus(8))
-
-
-def test_devices_that_are_free_where_the_pod_may_not_go() -> None:
-    nodes = [NODES[0].zone("a"), NODES[1].zone("b"), NODES[2].zone("b")]
-    pod = make_pod("w").gpus(8).in_zone("a")
-    (finding,) = found(free_elsewhere, "pod/w", *nodes, OTHERS[0], OTHERS[1], pod)
-    assert finding.text == (
-        "4 nvidia.com/gpu are free on 1 node that it may use and 8 are needed; 12 more are free where it may"
-        " not go"
-    )
-    assert finding.evidence == (
-        Evidence("node/n2", f"free {GPU}", "8"),
-        Evidence("node/n1", f"free {GPU}", "4"),
-    )
-    assert not found(free_elsewhere, "pod/w", *nodes, pod), "it fits"
-    assert not found(free_elsewhere, "pod/w", nodes[0], OTHERS[0], pod), "nothing is free elsewhere"
-    assert not found(free_elsewhere, "pod/w", *nodes, OTHERS[0], pod.in_zone("c")), "it can never fit"
 
 
 def test_many_nodes_are_counted_and_not_all_shown() -> None:
