@@ -22,34 +22,32 @@ import msgspec
 from app import __version__
 from app.codec.contents import Contents, Item
 from app.codec.redact import Redactor
-from app.codec.snapshot import ListText, SnapshotInfo, Unseen
+from app.codec.snapshot import ListText, SnapshotInfo
 from app.domain.errors import InputError
-from app.domain.pod import Pod
 from app.explain.report import Report
 from app.explain.text import text
 
-MOST_NODES: Final = 200
-"""Nodes that are handed over beside those in evidence: enough to see what they look like."""
+WHOLE: Final = ("Node", "Pod", "PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.k8s.io")
+"""Kinds of which all are handed over: what is free, and who is before whom, rests on every one of them."""
 
 FOLDER: Final = "muster-explain"
-UNCUT: Final = "only what the report rests on was handed over"
 
 README: Final = """\
 What `muster explain` said, and what it rests on. Nothing in here is needed to read the rest.
 
   report.txt        the report, with all of its evidence
   report.json       the same for programs (docs/explain.md)
-  objects.json.gz   a v1 List of the objects it rests on: what was asked about and its namespace, the nodes in
-                    evidence and some of the others, and the pods on them. Environments, commands, annotations
-                    and the like were removed.
+  objects.json.gz   a v1 List of the objects it rests on: nodes, pods and PodGroups, and what else there is
+                    in the namespace in question and outside of any. Environments, commands, annotations and
+                    the like were removed.
   versions.txt      of Muster, Python and the API server
 
 To look at the objects with Muster itself:
 
   muster explain {kind} {namespace}/{name} --snapshot objects.json.gz
 
-That is not the whole cluster, and the verdict may differ from the one in report.txt: that one was made with
-everything in sight. `muster snapshot` takes the whole, redacted likewise.
+The verdict is the one of report.txt. Other namespaces are there with their pods and PodGroups alone;
+`muster snapshot` takes all of them, redacted likewise.
 """
 
 
@@ -101,28 +99,12 @@ def _packed(files: dict[str, bytes]) -> bytes:
 
 
 def _rests_on(report: Report, contents: Contents) -> Iterator[Item]:
-    """All of the subject's namespace and of none; nodes as `MOST_NODES` says; pods on those nodes."""
+    """`WHOLE` kinds; of others those of no namespace, of the subject's, and those in evidence."""
     names = {one.object for s in report.sections for found in s.findings for one in found.evidence}
-    nodes = _nodes(names, contents)
-    pods = (change.value for change in contents.changes if isinstance(change.value, Pod))
-    placed = {(pod.namespace, pod.name) for pod in pods if pod.node in nodes}
     for item in contents.items:
-        if item.kind == "Node":
-            wanted = item.name in nodes
-        elif item.kind == "SnapshotInfo.muster.dev":
-            wanted = False
-        else:
-            wanted = item.namespace in ("", report.subject.namespace) or _name(item) in names
-            wanted = wanted or (item.kind == "Pod" and (item.namespace, item.name) in placed)
-        if wanted:
+        near = item.namespace in ("", report.subject.namespace) or _name(item) in names
+        if item.kind in WHOLE or (near and item.kind != "SnapshotInfo.muster.dev"):
             yield item
-
-
-def _nodes(names: set[str], contents: Contents) -> set[str]:
-    """Those in evidence, and the first of the others."""
-    nodes = [item.name for item in contents.items if item.kind == "Node"]
-    evident = [name for name in nodes if f"node/{name}" in names]
-    return {*evident, *nodes[:MOST_NODES]}
 
 
 def _name(item: Item) -> str:
@@ -138,17 +120,6 @@ def _redacted(items: Iterable[Item]) -> list[bytes]:
 
 
 def _listed(raws: list[bytes], info: SnapshotInfo) -> bytes:
-    """As a snapshot that says itself that it is a part: what is free is an upper bound then."""
-    gaps = [gap for gap in info.unseen if gap.kind not in ("nodes", "pods")]
-    cut = SnapshotInfo(
-        taken=info.taken,
-        server_version=info.server_version,
-        namespaces=info.namespaces,
-        redacted=True,
-        absent=info.absent,
-        unseen=(*gaps, *(Unseen(kind, UNCUT) for kind in ("nodes", "pods"))),
-        api_gates=info.api_gates,
-        scheduler_gates=info.scheduler_gates,
-    )
+    """As a snapshot of its own."""
     text = ListText()
-    return text.add(raws) + text.end(cut)
+    return text.add(raws) + text.end(msgspec.structs.replace(info, redacted=True))

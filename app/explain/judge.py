@@ -41,6 +41,9 @@ _OF_ROOM: Final = {
 }
 """What is said of a pod on its own, before what is short: the reasons speak of gangs."""
 
+WANTS_NODES: Final = (Outcome.BUSY, Outcome.NEVER_FITS, Outcome.NO_PACKING)
+"""Outcomes that say nothing when nodes were not seen: there may be room on them."""
+
 
 def judge(case: Case, findings: Iterable[Finding]) -> Verdict:
     """The verdict on a case, given all that was found."""
@@ -138,6 +141,8 @@ def _room(case: Case) -> Verdict:
     refusal = reason(case)
     if refusal is not None:
         outcome = OUTCOMES.get(refusal.reason, Outcome.BUSY)
+        if case.facts.blind("Node") and outcome in WANTS_NODES:
+            return verdict(Outcome.UNKNOWN, f"{case.subject}: could not tell, since nodes were not read")
         return verdict(outcome, f"{case.subject} {refused(case, refusal)}")
     assert isinstance(case.now, Plan), "what is not refused has a plan"
     return verdict(Outcome.FITS, f"{case.subject} {_fitting(case, case.now)}")

@@ -300,3 +300,9 @@ def test_what_was_not_read_limits_the_verdict() -> None:
     assert limited.unseen == (
         "pods of the namespaces default alone were read: what is free is an upper bound",
     )
+
+
+def test_without_nodes_nothing_is_said_about_room() -> None:
+    blind = explain(facts(OTHERS, unseen=(Unseen("Node", "forbidden"),)), Subject("pod", "default", "w0"))
+    assert (blind.verdict.code, blind.verdict.exit) == (Outcome.UNKNOWN, 2)
+    assert blind.verdict.sentence == "pod default/w0: could not tell, since nodes were not read"
