@@ -51,8 +51,9 @@ class Tab:
         return self.page.locator(selector).first.inner_text()
 
 
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One for the tests of a module and no longer: as long as it is there, an event loop runs here."""
     path = find()
     if path is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)("no browser: see tests/browser/install.py")
