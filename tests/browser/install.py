@@ -4,7 +4,7 @@
     python -m tests.browser.install
 
 `MUSTER_BROWSER` names another one, or `none` to do without. Where none can be had the tests of the page are
-skipped, except in CI (`CI` is set), where they fail.
+skipped, and this says so: a package mirror that is down must not fail everything else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STEPS: Final = (
     ("apt-get", "update", "-qq"),
     ("apt-get", "install", "-qq", "-y", "--no-install-recommends", "chromium"),
 )
-SECONDS: Final = 900.0
+SECONDS: Final = 300.0
 
 
 def find() -> str | None:
