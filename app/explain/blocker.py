@@ -19,6 +19,7 @@ from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.domain.resources import is_device
 from app.explain.words import in_units
+from app.inventory.columns import Mask
 from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory, holder_of
 from app.planner.capacity import seats_per_row
@@ -137,7 +138,21 @@ def _held(inventory: Inventory, demand: Demand) -> str:
         free += " on nodes it may use"
     if reserved:
         free += f", {in_units(name, reserved)} of them reserved"
+    nominated = _nominated(inventory, demand, name, rows)
+    if nominated:
+        free += f", {in_units(name, nominated)} of them for nominated pods"
     return f"{free}; {who}" if who else free
+
+
+def _nominated(inventory: Inventory, demand: Demand, name: str, rows: Mask) -> int:
+    """What pods that are nominated and not bound keep of it there."""
+    own = {member.uid for member in demand.members}
+    return sum(
+        dict(pod.template.requests).get(name, 0)
+        for pod in inventory.foreign_nominations()
+        if pod.nominated is not None and pod.priority >= demand.priority and pod.uid not in own
+        and rows[inventory.columns.row_of[pod.nominated]]
+    )  # fmt: skip
 
 
 def _holders(inventory: Inventory, name: str) -> Counter[str]:

@@ -172,9 +172,26 @@ class Case:
     def view(self) -> View:
         """What is free for these pods now. Seats that Muster reserved bind only pods that it places."""
         if not self.ours:
-            return self.inventory.view_without_reservations()
+            return self._unreserved()
         priority = self.demand.priority if self.demand is not None else 0
         return self.inventory.view(priority=priority, gang=self.key)
+
+    def _unreserved(self) -> View:
+        """What other schedulers see: nominated pods of no lower priority count, Muster's seats do not."""
+        view, own = self.inventory.view_without_reservations(), {pod.uid for pod in self.pods}
+        mine = self.demand.priority if self.demand is not None else 0
+        before = [
+            (row, pod)
+            for pod in self.inventory.foreign_nominations()
+            if pod.nominated is not None and pod.priority >= mine and pod.uid not in own
+            and (row := self.inventory.columns.row_of.get(pod.nominated)) is not None
+        ]  # fmt: skip
+        if not before:
+            return view
+        free = view.free.copy()
+        for row, pod in before:
+            self.inventory.columns.shift(free, row, pod.template.requests, sign=-1)
+        return self.inventory.as_view(free)
 
     @cached_property
     def now(self) -> Plan | Refusal | None:
@@ -194,8 +211,12 @@ class Case:
 
     @cached_property
     def booked(self) -> list[Booking]:
-        """The seats that Muster has reserved for the gang: what they take is not in its way."""
-        return self.inventory.book.of(self.gang.key) if self.ours and self.gang is not None else []
+        """The seats that Muster has reserved for the gang, or for pods that are gangs of their own: what they
+        take is not in its way."""
+        book = self.inventory.book
+        if self.gang is not None:
+            return book.of(self.gang.key)
+        return [seat for pod in self.waiting if (seat := book.get(pod.uid)) is not None]
 
     @cached_property
     def fits(self) -> bool:

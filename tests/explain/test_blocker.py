@@ -305,7 +305,10 @@ def test_equal_holders_come_in_the_order_of_their_names() -> None:
 def test_busy_with_nobody_holding_it_for_the_nominations_of_others() -> None:
     nominated = [make_pod(f"x{i}").gpus(8).priority(9).nominated(f"n{i}") for i in (1, 2)]
     refusal = why(inventory_of(*EIGHT, *nominated), demand(A))
-    assert (refusal.reason, refusal.subject) == (Reason.BUSY, "16 of 16 nvidia.com/gpu free")
+    assert (refusal.reason, refusal.subject) == (
+        Reason.BUSY,
+        "16 of 16 nvidia.com/gpu free, 16 of them for nominated pods",
+    )
 
 
 @pytest.mark.parametrize(

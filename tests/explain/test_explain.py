@@ -206,6 +206,77 @@ def report(what: str, *objects: Builder, **more: Any) -> Report:
             id="a Job has failed",
         ),
         pytest.param(
+            (
+                NODE,
+                replica_set("web", 2),
+                of(replica_set("web", 2), OTHERS.phase("Failed", reason="Evicted")),
+            ),
+            "replicaset/web",
+            Outcome.BLOCKED,
+            "replicaset default/web does not run: 1 pod has ended and none is alive; more are to be created,"
+            " and are not there yet",
+            id="all pods were evicted and none has come instead",
+        ),
+        pytest.param(
+            (NODE, GROUP, JOB, *(of(JOB, pod.phase("Failed")) for pod in (A, B))),
+            "podgroup/g",
+            Outcome.BLOCKED,
+            "podgroup default/g does not run: 2 pods have ended and none is alive; the gang needs 2 members"
+            " and has 0: job train (parallelism 2, completions 2) has not created them yet",
+            id="all members have failed and the Job owes more",
+        ),
+        pytest.param(
+            (NODE, GROUP, *(pod.phase("Succeeded") for pod in (A, B))),
+            "podgroup/g",
+            Outcome.FINISHED,
+            "podgroup default/g has ended: 2 pods have ended and none is alive",
+            id="a gang that is over",
+        ),
+        pytest.param(
+            (NODE, OTHERS.gpus(8), OTHERS.named("x").nominated("n1").priority(1)),
+            "pod/w0",
+            Outcome.BUSY,
+            "pod default/w0 waits: 8 of 8 nvidia.com/gpu free, 4 of them for nominated pods",
+            id="a nominated pod has what looks free",
+        ),
+        pytest.param(
+            (NODE, OTHERS.gpus(8).priority(2), OTHERS.named("x").nominated("n1").priority(1)),
+            "pod/w0",
+            Outcome.FITS,
+            "pod default/w0 fits now: on node n1; default-scheduler has not placed it yet",
+            id="a nominated pod of lower priority is not in the way",
+        ),
+        pytest.param(
+            (NODE, OTHERS.host_port(80).attempted("0/1 nodes are available: 1 no free ports.")),
+            "pod/w0",
+            Outcome.UNKNOWN,
+            "pod default/w0: could not tell, there is room, and default-scheduler alone judges host ports;"
+            " it says: 0/1 nodes are available: 1 no free ports.",
+            id="refused for what only its scheduler judges",
+        ),
+        pytest.param(
+            (NODE, OTHERS.attempted("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")),
+            "pod/w0",
+            Outcome.FITS,
+            "pod default/w0 fits now: on node n1; default-scheduler has not placed it yet",
+            id="refused for what has come free since",
+        ),
+        pytest.param(
+            (NODE, GROUP, A, B.scheduler("batch").ungated()),
+            "pod/a",
+            Outcome.BLOCKED,
+            "pod default/a waits: gang default/g has 1 of 2 members",
+            id="a member whose gang is split hears what Muster says",
+        ),
+        pytest.param(
+            (NODE, GROUP, A, B.scheduler("batch").ungated()),
+            "pod/b",
+            Outcome.FITS,
+            "pod default/b fits now: its gang has seats for 2 of 2 pods that wait, on n1; batch and muster"
+            " have not placed them yet",
+            id="the other member of a split gang",
+        ),
+        pytest.param(
             (NODE, replica_set("web", 2), of(replica_set("web", 2), OTHERS.on("n1"))),
             "replicaset/web",
             Outcome.RUNS,
@@ -300,6 +371,63 @@ def test_what_was_not_read_limits_the_verdict() -> None:
     assert limited.unseen == (
         "pods of the namespaces default alone were read: what is free is an upper bound",
     )
+
+
+def test_without_pods_nothing_is_said_of_them() -> None:
+    unseen = (Unseen("Pod", "forbidden"),)
+    for what, *objects in (("podgroup/g", GROUP), ("job/train", JOB)):
+        blind = explain(
+            facts(NODE, *objects, unseen=unseen), Subject(*what.replace("/", "/default/").split("/"))
+        )
+        assert (blind.verdict.code, blind.verdict.exit) == (Outcome.UNKNOWN, 2)
+        assert blind.verdict.sentence.endswith(": could not tell, since pods were not read")
+        assert [f.code for section in blind.sections for f in section.findings if f.weight != "note"] == []
+
+
+def test_a_node_that_could_not_be_read_takes_the_proof_away() -> None:
+    limited = facts(NODE, OTHERS.gpus(16), unseen=(Unseen("Node n2", "an odd quantity"),))
+    found = explain(limited, Subject("pod", "default", "w0")).verdict
+    assert (found.code, found.sentence) == (
+        Outcome.NO_PACKING,
+        "pod default/w0 waits: no packing was found, which is no proof, since some nodes could not be read:"
+        " a pod requests 16 nvidia.com/gpu and the largest node has 8",
+    )
+
+
+def test_seats_of_pods_that_are_gangs_of_their_own_are_not_in_the_way_of_their_owner() -> None:
+    twins = job("twins", 2)
+    pods = [of(twins, make_pod(name).gpus(4).gated()) for name in ("t0", "t1")]
+
+    def said(gang: GangKey) -> Refusal:
+        return Refusal(reason=Reason.BUSY, gang=gang, have=0, need=1, subject="no room")
+
+    seen = facts(NODE, twins, *pods, refusal=said, state=lambda gang: GangState.PLANNED)
+    ask = Subject("job", "default", "twins")
+    assert explain(seen, ask).verdict.sentence == "job default/twins waits: no room"
+    for name in ("t0", "t1"):
+        single = seen.inventory.pods[PodUid(f"uid-{name}")].gang
+        assert single is not None
+        seen.inventory.reserve(
+            Plan(gang=single, seats=(Seat(PodUid(f"uid-{name}"), NodeName("n1"), pod_of(pods[0]).template),))
+        )
+    assert explain(seen, ask).verdict.sentence == (
+        "job default/twins fits: Muster has reserved 2 seats for 2 of 2 waiting pods"
+    )
+
+
+def test_where_no_muster_runs_none_has_reserved_anything() -> None:
+    seen = facts(NODE, GROUP, A, B, state=lambda gang: GangState.PLANNED, supposed=True)
+    plan = Plan(
+        gang=key("g"), seats=tuple(Seat(PodUid(f"uid-{n}"), NodeName("n1"), pod_of(A).template) for n in "ab")
+    )
+    seen.inventory.reserve(plan)
+    found = [explain(seen, Subject(*what)).verdict.sentence for what in (
+        ("podgroup", "default", "g"), ("pod", "default", "a"),
+    )]  # fmt: skip
+    assert found == [
+        "podgroup default/g fits: Muster would reserve 2 seats for it now",
+        "pod default/a fits: Muster would reserve a seat on node n1 for it now",
+    ]
 
 
 def test_without_nodes_nothing_is_said_about_room() -> None:

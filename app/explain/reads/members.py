@@ -9,7 +9,7 @@ from typing import Final
 
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
-from app.explain.makers import STATEFUL_SET
+from app.explain.makers import MAKERS, STATEFUL_SET
 from app.explain.objects import text
 from app.explain.reads.scheduler import owner_of, starts_as_one
 from app.explain.words import count, listed
@@ -17,9 +17,15 @@ from app.explain.words import count, listed
 
 def lacking(case: Case) -> int:
     """Members that the gang's minimum wants and that do not exist, bound, waiting or counted as succeeded."""
-    if case.gang is None or not case.gang.defined:
+    if case.gang is None or not case.gang.defined or case.facts.blind("Pod") or _over(case):
         return 0
     return max(0, case.minimum - case.settled - len(case.waiting))
+
+
+def _over(case: Case) -> bool:
+    """Whether all members there were have ended, and nobody is to create more."""
+    none_left = case.pods and not case.waiting and not case.bound
+    return bool(none_left) and not any(maker.short for maker in case.makers)
 
 
 @finding(
@@ -58,6 +64,9 @@ def _weight(case: Case) -> Weight | None:
 
 def _who(case: Case, minimum: int) -> str:
     if not case.makers:
+        unread = [kind.partition(".")[0] for kind in MAKERS if case.facts.blind(kind)]
+        if unread:
+            return f"what would create more was not looked for among all kinds ({', '.join(unread)} unread)"
         return "nothing was found that would create more"
     wanted = sum(one.wanted for one in case.makers)
     who = listed(f"{one.name} ({one.bound_by})" for one in case.makers if one.wanted or not wanted)
@@ -83,7 +92,7 @@ def ordered_ready(case: Case) -> Iterable[Hit]:
     """Members are missing, and a StatefulSet that would create them waits for one of those that wait."""
     for maker in case.makers if lacking(case) else ():
         policy = text(maker.raw, "spec", "podManagementPolicy") or "OrderedReady"
-        if maker.kind == STATEFUL_SET and policy == "OrderedReady" and maker.there < maker.wanted:
+        if maker.kind == STATEFUL_SET and policy == "OrderedReady" and maker.short:
             yield hit(
                 Evidence(maker.object, ".spec.podManagementPolicy", policy),
                 weight=_weight(case),

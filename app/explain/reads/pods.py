@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from app.codec.objects import seconds
 from app.domain.pod import Pod
 from app.domain.reasons import Refusal
+from app.explain import attempt
 from app.explain.case import Case
 from app.explain.events import Happened
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
@@ -42,27 +42,23 @@ def _short(message: str) -> str:
 def last_attempt(case: Case) -> Iterable[Hit]:
     """The condition of the pod that speaks for the others; a gated pod was not tried."""
     pod = _speaker(case)
-    if pod is None or not pod.outcome or pod.node is not None:
+    if pod is None or pod.node is not None:
         return
-    reason, message, at, _ = _outcome(pod)
-    if not message or reason == "SchedulingGated":
+    said = attempt.last_attempt(pod)
+    if not said.message or said.reason == "SchedulingGated":
         return
-    when = moment(seconds(at), case.facts.now) if seconds(at) else "at an unknown time"
-    evidence = Evidence(f"pod/{pod.key}", ".status.conditions[PodScheduled]", f"{reason}: {message}")
+    when = moment(said.at, case.facts.now) if said.at else "at an unknown time"
+    evidence = Evidence(
+        f"pod/{pod.key}", ".status.conditions[PodScheduled]", f"{said.reason}: {said.message}"
+    )
     yield hit(
         evidence,
         pod=pod.name,
         namespace=pod.namespace,
         scheduler=pod.scheduler,
         when=when,
-        message=_short(message),
+        message=_short(said.message),
     )
-
-
-def _outcome(pod: Pod) -> tuple[str, str, str, str]:
-    reason, _, rest = pod.outcome.partition("|")
-    message, at, probe = (*rest.rsplit("|", 2), "", "")[:3]
-    return reason, " ".join(message.split()), at, probe
 
 
 @finding(
@@ -79,7 +75,7 @@ def _outcome(pod: Pod) -> tuple[str, str, str, str]:
 def latest_event(case: Case) -> Iterable[Hit]:
     """The newest event on the pod that speaks and on the PodGroup, unless the last attempt says the same."""
     pod = _speaker(case)
-    said = _outcome(pod)[1] if pod is not None and pod.outcome else None
+    said = attempt.last_attempt(pod).message if pod is not None else ""
     for kind, name, namespace in _about(case, pod):
         told: list[Happened] = [event for event in case.events.get((kind, name), ()) if event.message != said]
         if told:
