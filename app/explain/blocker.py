@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from heapq import nsmallest
 
+import msgspec
 import numpy as np
 
 from app.domain.ids import GangApi
-from app.domain.placement import Template
+from app.domain.placement import Template, Toleration
 from app.domain.plan import Demand, Plan
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
@@ -96,13 +97,19 @@ def _never_fits(inventory: Inventory, demand: Demand) -> Refusal | None:
 
 
 def _no_node(inventory: Inventory, template: Template, who: str) -> str:
-    if not inventory.admitting(template).any():
-        return f"no node matches the selector, affinity and tolerations of {who}"
+    admits = inventory.admitting(template)
+    if not admits.any():
+        chosen = msgspec.structs.replace(template, tolerations=(Toleration(operator="Exists"),))
+        if inventory.admitting(chosen).any():
+            return f"every node that {who} may choose is tainted, cordoned or not ready"
+        return f"no node matches the selector and affinity of {who}"
     for name, asked in sorted(template.requests, key=lambda item: not is_device(item[0])):
-        largest = int(inventory.columns.allocatable(name).max(initial=0))
+        able = inventory.columns.allocatable(name)
+        largest, anywhere = int(able[admits].max(initial=0)), int(able.max(initial=0))
         if largest < asked:
-            wanted, there = in_units(name, asked), in_units(name, largest)
-            return f"{who} requests {wanted} {name} and the largest node has {there}"
+            which = "node it may use" if anywhere > largest else "node"
+            has = f"the largest {which} has {in_units(name, largest)}" if anywhere else "no node has any"
+            return f"{who} requests {in_units(name, asked)} {name} and {has}"
     return f"no node that {who} may use could hold it even when empty"
 
 

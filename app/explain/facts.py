@@ -28,9 +28,10 @@ class Facts(msgspec.Struct, frozen=True):
 
     `objects` need not hold all kinds: nodes and pods are in the inventory, and raw only where they are in
     question. `namespaces` is None when all were read; otherwise what others hold is not known, and what is
-    free is an upper bound. `gates` are the scheduler's feature gates by name, None when they could not be
-    read; `config` is a KubeSchedulerConfiguration, if one is known. `now` is in Unix seconds. `supposed`
-    tells that no Muster runs here: its seats are those that it would reserve, were it started with these.
+    free is an upper bound. `gates` are the schedulers' feature gates by name (None where they disagree),
+    None when they could not be read; `config` is a KubeSchedulerConfiguration, if one is known. `now` is in
+    Unix seconds. `supposed` tells that no Muster runs here: its seats are those that it would reserve, were
+    it started with these objects.
     """
 
     inventory: Inventory
@@ -40,7 +41,7 @@ class Facts(msgspec.Struct, frozen=True):
     now: int = 0
     unseen: tuple[Unseen, ...] = ()
     namespaces: tuple[str, ...] | None = None
-    gates: Mapping[str, bool] | None = None
+    gates: Mapping[str, bool | None] | None = None
     config: Configuration | None = None
     supposed: bool = False
 

@@ -14,10 +14,11 @@ from app.domain.plan import Plan, Seat
 from app.domain.reasons import Reason, Refusal
 from app.explain.explain import explain
 from app.explain.facts import Unseen
+from app.explain.finding import Weight
 from app.explain.report import Outcome, Report, Subject
 from tests.builders import Builder, key, make_group, make_node, make_pod, pod_of
 from tests.explain.looking import facts
-from tests.explain.workloads import ended, event, job, of, replica_set
+from tests.explain.workloads import ended, event, job, of, quota, replica_set
 
 NODE = make_node("n1").gpus(8)
 OTHERS = make_pod("w0").gpus(4).set("spec.schedulerName", "default-scheduler")
@@ -434,3 +435,21 @@ def test_without_nodes_nothing_is_said_about_room() -> None:
     blind = explain(facts(OTHERS, unseen=(Unseen("Node", "forbidden"),)), Subject("pod", "default", "w0"))
     assert (blind.verdict.code, blind.verdict.exit) == (Outcome.UNKNOWN, 2)
     assert blind.verdict.sentence == "pod default/w0: could not tell, since nodes were not read"
+
+
+def test_what_blocks_comes_first_in_its_section() -> None:
+    pods = [A, B.gate("example.com/hold")]
+    (group,) = [s for s in report("podgroup/g", NODE, GROUP, *pods).sections if s.title.startswith("Gang")]
+    order = [finding.weight for finding in group.findings]
+    assert order == sorted(order, key=list(Weight).index)
+    assert (order[0], order[-1]) == (Weight.BLOCKS, Weight.NOTE)
+
+
+def test_a_quota_of_which_no_event_tells_is_named() -> None:
+    spent = {"requests.nvidia.com/gpu": "8"}
+    found = report("job/train", NODE, JOB, quota("gpus", hard=spent, used=spent)).verdict
+    assert (found.code, found.sentence) == (
+        Outcome.BLOCKED,
+        "job default/train has no pods: quota gpus leaves 0 nvidia.com/gpu, and each of 2 pods to come from"
+        " job train asks for 1",
+    )

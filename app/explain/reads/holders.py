@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from heapq import nlargest
 from operator import itemgetter
 from typing import Final
 
-from app.domain.ids import GangApi, GangKey, PodUid
+from app.domain.ids import GangKey, PodUid
 from app.domain.pod import Pod
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.pool import Ledger, Pool, asked
-from app.explain.reads.evidence import of_pod
-from app.explain.words import count, in_units, listed
+from app.explain.reads.evidence import name_of, of_pod
+from app.explain.words import count, in_units, listed, stamp
 
 STARTUP_SECONDS: Final = 600
 """A pod younger than this that has not started may well be pulling its image."""
@@ -79,7 +78,7 @@ def held_by_terminating(case: Case) -> Iterable[Hit]:
             yield _idle(
                 pool,
                 late + [pod for pod in going if pod not in late],
-                {pod.uid: (".metadata.deletionTimestamp", _due(pod)) for pod in going},
+                {pod.uid: (".metadata.deletionTimestamp", stamp(pod.expiry)) for pod in going},
                 weight=Weight.WARNS if late else None,
                 pods=count(len(going), "pod"),
                 late=f", {len(late)} of them past the grace period" if late else "",
@@ -170,7 +169,7 @@ def _ledgers(case: Case) -> Iterator[tuple[Pool, Ledger]]:
 
 def _name(case: Case, key: GangKey | PodUid) -> str:
     if isinstance(key, GangKey):
-        return f"pod {key}" if key.api is GangApi.SINGLE else f"gang {key}"
+        return name_of(key)
     return f"pod {case.inventory.pods[key].key}"
 
 
@@ -204,10 +203,6 @@ def _idle(
         namespace=found[0].namespace,
         **data,
     )
-
-
-def _due(pod: Pod) -> str:
-    return datetime.fromtimestamp(pod.expiry, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _not_working(case: Case, pod: Pod) -> str:

@@ -11,6 +11,7 @@ from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.makers import MAKERS, STATEFUL_SET
 from app.explain.objects import text
+from app.explain.reads.evidence import object_of
 from app.explain.reads.scheduler import owner_of, starts_as_one
 from app.explain.words import count, listed
 
@@ -200,7 +201,7 @@ def more_than_minimum(case: Case) -> Iterable[Hit]:
     if case.gang is not None and case.gang.group is not None and case.waiting and alive > case.minimum > 1:
         group = case.gang.key
         yield hit(
-            Evidence(f"podgroup.{group.api}/{group}", "minimum", str(case.minimum)),
+            Evidence(object_of(group), "minimum", str(case.minimum)),
             minimum=case.minimum,
             alive=alive,
             surplus=alive - case.minimum,

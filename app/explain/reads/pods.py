@@ -16,6 +16,7 @@ from app.explain.objects import JsonObject, dig, maps, named, text
 from app.explain.words import count, listed, moment
 
 _CLAIM: Final = "PersistentVolumeClaim"
+_STORAGE: Final = "StorageClass.storage.k8s.io"
 _LONGEST: Final = 400
 
 
@@ -151,13 +152,14 @@ def _state(case: Case, claim: JsonObject | None) -> tuple[str, Weight | None]:
     if phase == "Lost":
         return "has lost its volume", None
     name = text(claim, "spec", "storageClassName")
-    storage = case.objects.get("StorageClass.storage.k8s.io", "", name)
+    storage = case.objects.get(_STORAGE, "", name)
     mode = text(storage, "volumeBindingMode") or ("Immediate" if storage is not None else "")
     if mode == "WaitForFirstConsumer":
         return "is bound once a node is chosen", Weight.FINE
     if mode == "Immediate":
         return "is pending, and its storage class binds at once", None
-    why = f"storage class {name} was not found" if name else "it names no storage class"
+    absent = "was not read" if case.facts.blind(_STORAGE) else "was not found"
+    why = f"storage class {name} {absent}" if name else "it names no storage class"
     return f"is pending, and {why}", Weight.WARNS
 
 
