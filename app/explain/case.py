@@ -6,7 +6,7 @@ Works everything out once and lazily, for the findings and the verdict to share.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -130,6 +130,13 @@ class Case:
     def settled(self) -> int:
         """Members that need no seat any more."""
         return self.gang.roll.settled if self.gang is not None else len(self.bound)
+
+    def spares(self, pods: Iterable[Pod]) -> bool:
+        """Whether it could start without these pods: others are enough, and none of these was asked about."""
+        without = {pod.uid for pod in pods}
+        if self.focus is not None and self.focus.uid in without:
+            return False
+        return self.settled + sum(pod.uid not in without for pod in self.waiting) >= max(1, self.minimum)
 
     @cached_property
     def demand(self) -> Demand | None:

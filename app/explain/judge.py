@@ -16,6 +16,7 @@ from app.domain.reasons import Reason, Refusal
 from app.explain.attempt import last_attempt
 from app.explain.blocker import blocker, mixed_apis, surplus, unplannable
 from app.explain.case import Case
+from app.explain.dra.claims import CLAIM, CLASS, SLICE
 from app.explain.finding import Finding, Weight
 from app.explain.makers import finished
 from app.explain.objects import text
@@ -62,7 +63,11 @@ def judge(case: Case, findings: Iterable[Finding]) -> Verdict:
 
 
 def _doubt(case: Case) -> str:
-    """Room that a scheduler has refused for what it alone can judge; not asked of pods that Muster seats."""
+    """Claims that were not read; for pods of other schedulers, room that these refuse for what they alone can
+    judge."""
+    unread = [kind.partition(".")[0] for kind in (CLAIM, CLASS, SLICE) if case.facts.blind(kind)]
+    if unread and any("resource claims" in pod.template.unmodelled for pod in case.waiting):
+        return f"there is room, and what its resource claims need was not read ({', '.join(unread)})"
     for pod in () if case.ours else case.waiting:
         said = last_attempt(pod)
         if pod.template.unmodelled and said.reason == "Unschedulable":

@@ -114,7 +114,10 @@ def _evidence(finding: Finding, style: _Style) -> Iterator[str]:
 
 def _folded(cells: tuple[str, str, str], most: int) -> list[str]:
     """What is too long for a line: the value, which is what matters, on lines of its own."""
-    where, value = GAP.join(cells[:2]), cells[2]
+    plain = GAP.join(filter(None, cells))
+    if len(plain) <= most:
+        return [plain]  # too long only because of its neighbours
+    where, value = GAP.join(filter(None, cells[:2])), cells[2]
     below = wrap(value, most - len(GAP), max_lines=MOST_FOLDED, placeholder="…")
     return [where if len(where) <= most else f"{where[: most - 1]}…", *(f"{GAP}{line}" for line in below)]
 

@@ -16,7 +16,8 @@ from app.explain.explain import explain
 from app.explain.facts import Unseen
 from app.explain.finding import Weight
 from app.explain.report import Outcome, Report, Subject
-from tests.builders import Builder, key, make_group, make_node, make_pod, pod_of
+from tests.builders import Builder, PodBuilder, key, make_group, make_node, make_pod, pod_of
+from tests.explain.dra_objects import make_claim, make_class, make_slice, uses_template
 from tests.explain.looking import facts
 from tests.explain.workloads import ended, event, job, of, quota, replica_set
 
@@ -453,3 +454,45 @@ def test_a_quota_of_which_no_event_tells_is_named() -> None:
         "job default/train has no pods: quota gpus leaves 0 nvidia.com/gpu, and each of 2 pods to come from"
         " job train asks for 1",
     )
+
+
+HELD = OTHERS.gate("example.com/hold")
+NO_VOLUME = OTHERS.volume_claim("data")
+NO_TEMPLATE = uses_template(OTHERS, "gone")
+NO_CLAIM = OTHERS.resource_claim("gone")
+NO_CLASS = OTHERS.resource_claim("open")
+OPEN = make_claim("open").request("nope")
+
+
+@pytest.mark.parametrize("bad", [HELD, NO_VOLUME, NO_TEMPLATE, NO_CLAIM, NO_CLASS])
+def test_what_keeps_one_pod_does_not_block_others_that_can_do_without_it(bad: PodBuilder) -> None:
+    two = job("two")
+    good, bad = of(two, OTHERS.named("good")), of(two, bad.named("bad"))
+    assert report("job/two", NODE, OPEN, two, good, bad).verdict.code is Outcome.FITS
+    assert report("pod/good", NODE, OPEN, two, good, bad).verdict.code is Outcome.FITS
+    assert report("pod/bad", NODE, OPEN, two, good, bad).verdict.code is Outcome.BLOCKED
+    assert report("job/two", NODE, OPEN, two, bad).verdict.code is Outcome.BLOCKED
+    three = [pod.scheduler("batch").ungated() for pod in (A, B)]
+    member = bad.named("c").gang("g").scheduler("batch")
+    assert report("podgroup/g", NODE, OPEN, GROUP, *three, member).verdict.code is Outcome.FITS
+    assert report("podgroup/g", NODE, OPEN, GROUP.minimum(3), *three, member.gpus(0)).verdict.exit == 1
+
+
+@pytest.mark.parametrize("kind", ["ResourceClaim", "DeviceClass", "ResourceSlice"])
+def test_claims_that_were_not_read_leave_it_open_whether_the_pod_fits(kind: str) -> None:
+    unseen = (Unseen(f"{kind}.resource.k8s.io", "forbidden"),)
+    objects = (
+        NODE,
+        OTHERS.resource_claim("c"),
+        make_claim("c").request(),
+        make_class(),
+        make_slice("n1").gpus(1),
+    )
+    found = report("pod/w0", *objects, unseen=unseen).verdict
+    assert (found.code, found.sentence) == (
+        Outcome.UNKNOWN,
+        "pod default/w0: could not tell, there is room, and what its resource claims need was not read"
+        f" ({kind})",
+    )
+    assert report("pod/w0", *objects).verdict.code is Outcome.FITS
+    assert report("pod/w0", NODE, OTHERS, unseen=unseen).verdict.code is Outcome.FITS

@@ -113,3 +113,15 @@ def test_nothing_in_an_object_breaks_the_lines() -> None:
     lines = text(report(odd)).splitlines()
     assert "  note    a b [31m [Odd]" in lines
     assert "            node/n   .x   one two" in lines
+
+
+def test_a_line_that_is_long_only_because_of_its_neighbours_is_not_folded() -> None:
+    rows = (
+        Evidence("node/n", ".f" * 30, "v"),
+        Evidence("resource/of/a/long/name", ".f", "w"),
+        Evidence("k", "", "x" * 90),
+    )
+    lines = [line.strip() for line in text(report(Finding("Long", Weight.BLOCKS, "x", rows))).splitlines()]
+    assert f"node/n   {'.f' * 30}   v" in lines
+    assert "resource/of/a/long/name   .f   w" in lines
+    assert lines[lines.index("k") + 1].startswith("xxx")

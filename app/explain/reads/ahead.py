@@ -39,6 +39,8 @@ def earlier_gangs(case: Case) -> Iterable[Hit]:
     gang = case.gang
     if gang is None or not case.ours or case.fits or isinstance(case.when_empty, Refusal):
         return
+    if not gang.roll.quorum:
+        return  # it does not stand in the line
     named = _named(case, gang.key)
     wanted, own = set(case.devices), _place(gang)
     waiting = [other for other in case.inventory.gangs if other is not gang and _waits(other, wanted)]

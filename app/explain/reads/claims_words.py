@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phrases that the sentences on claims share: who, and which of many."""
+"""What the findings on claims share: who, which of many, and whether the rest can do without them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from app.domain.pod import Pod
+from app.explain.case import Case
 from app.explain.dra.claims import Asked
+from app.explain.finding import Weight
 
 FEW: Final = 3
 """So many names a sentence has; the rest is counted."""
@@ -25,6 +27,11 @@ def who(given: Iterable[Pod]) -> str:
     pods = list(given)
     others = f" and {len(pods) - 1} others" if len(pods) > 2 else f" and {pods[-1].name}" * (len(pods) - 1)
     return f"pod {pods[0].name}{others}"
+
+
+def weight_of(case: Case, pods: Iterable[Pod]) -> Weight | None:
+    """What keeps these pods from starting need not block the rest; None for the usual weight."""
+    return Weight.WARNS if case.spares(pods) else None
 
 
 def pods_of(group: Iterable[Asked]) -> list[Pod]:

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from app.domain.resources import PODS
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.pool import Pool
@@ -34,6 +35,8 @@ from app.explain.words import count, in_units
 def free_devices(case: Case) -> Iterable[Hit]:
     """Per resource that is asked for: free in sum, on one node, and nodes with room for a pod."""
     pools = () if case.booked else case.pools  # what its own seats take is not free, and not in its way
+    if case.fits:
+        pools = [pool for pool in pools if pool.name != PODS]  # nobody asked for them
     return (_free(case, pool) for pool in pools if pool.usable.any() and not scattered(pool))
 
 

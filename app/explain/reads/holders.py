@@ -81,7 +81,7 @@ def held_by_terminating(case: Case) -> Iterable[Hit]:
                 {pod.uid: (".metadata.deletionTimestamp", stamp(pod.expiry)) for pod in going},
                 weight=Weight.WARNS if late else None,
                 pods=count(len(going), "pod"),
-                late=f", {len(late)} of them past the grace period" if late else "",
+                late=_late(len(late), len(going)),
             )
 
 
@@ -203,6 +203,12 @@ def _idle(
         namespace=found[0].namespace,
         **data,
     )
+
+
+def _late(late: int, going: int) -> str:
+    if not late:
+        return ""
+    return f"{'' if late == going else f', {late} of them'} past the grace period"
 
 
 def _not_working(case: Case, pod: Pod) -> str:

@@ -67,7 +67,7 @@ def _who(case: Case, minimum: int) -> str:
     if not case.makers:
         unread = [kind.partition(".")[0] for kind in MAKERS if case.facts.blind(kind)]
         if unread:
-            return f"what would create more was not looked for among all kinds ({', '.join(unread)} unread)"
+            return f"what would create more could not be told: not read: {', '.join(unread)}"
         return "nothing was found that would create more"
     wanted = sum(one.wanted for one in case.makers)
     who = listed(f"{one.name} ({one.bound_by})" for one in case.makers if one.wanted or not wanted)
@@ -123,10 +123,10 @@ def foreign_gate(case: Case) -> Iterable[Hit]:
     for gate, number in gates.items():
         held = [pod for pod in case.waiting if gate in pod.foreign_gates]
         owner = owner_of(gate)
-        enough = case.settled + sum(not pod.foreign_gates for pod in case.waiting) >= case.minimum
+        spared = case.spares(pod for pod in case.waiting if pod.foreign_gates)
         yield hit(
             *(Evidence(f"pod/{pod.key}", ".spec.schedulingGates", gate) for pod in held),
-            weight=Weight.WARNS if enough and (case.focus is None or case.focus not in held) else None,
+            weight=Weight.WARNS if spared else None,
             gate=gate,
             owner=f" ({owner})" if owner else "",
             pods=f"pod {held[0].name}" if number == 1 else f"{number} of {len(case.waiting)} waiting pods",

@@ -125,6 +125,7 @@ def volume_unbound(case: Case) -> Iterable[Hit]:
         claim = case.objects.get(_CLAIM, namespace, name)
         state, weight = _state(case, claim)
         if state:
+            weight = weight or (Weight.WARNS if case.spares(pods) else None)
             where = claim if claim is not None else case.raw(pods[0])
             field = ".status.phase" if claim is not None else ".spec.volumes"
             value = text(claim, "status", "phase") if claim is not None else name

@@ -140,7 +140,11 @@ def _default(case: Case, api: GangApi | None) -> str:
         " on, PodGroups and spec.schedulingGroup are kept; with the scheduler's off, nobody acts on them:"
         " members bind as soon as each finds a place, and a gang that does not fit starts in part."
     ),
-    confirm=("kubectl get --raw /metrics | grep kubernetes_feature_enabled | grep GenericWorkload",),
+    confirm=(
+        "kubectl get pods -n kube-system -l component=kube-scheduler",
+        "kubectl get --raw /api/v1/namespaces/kube-system/pods/https:POD:10259/proxy/metrics"
+        " | grep GenericWorkload",
+    ),
     decide=("turn the gate on in kube-scheduler, or let Muster place the gang",),
 )
 def native_gate_off(case: Case) -> Iterable[Hit]:

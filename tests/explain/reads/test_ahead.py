@@ -60,6 +60,10 @@ def test_gangs_that_ask_for_something_else_or_cannot_start_are_not_before_it() -
     assert not found(earlier_gangs, "podgroup/second", NODE, HOLDER, group.minimum(2), member, *SECOND)
     assert not found(earlier_gangs, "podgroup/second", NODE, HOLDER, member, *SECOND)
     assert not found(earlier_gangs, "podgroup/second", NODE, *FIRST, *SECOND), "it fits"
+    lacking = (SECOND[0].minimum(2), SECOND[1])
+    assert not found(earlier_gangs, "podgroup/second", NODE, HOLDER, *FIRST, *lacking), (
+        "it is not in the line"
+    )
 
 
 def reserving(*objects: PodBuilder | GroupBuilder, holder: PodBuilder) -> Facts:

@@ -63,3 +63,9 @@ def test_too_few_in_sum_or_enough_on_one_node_or_nodes_too_small_is_no_fragmenta
     assert not found(fragmentation, "pod/w0", POD, N1, OTHER.on("n1"))
     assert not found(fragmentation, "pod/w0", POD, N1, N2, OTHER.on("n1"))
     assert not found(fragmentation, "pod/w0", POD.gpus(16), N1, N2)
+
+
+def test_room_for_pods_is_told_only_where_it_runs_out() -> None:
+    pod, node = make_pod("w"), make_node("n1").pods(1)
+    assert not found(free_devices, "pod/w", pod, node)
+    assert found(free_devices, "pod/w", pod, node, make_pod("x").on("n1"))
