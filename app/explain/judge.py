@@ -59,7 +59,11 @@ def judge(case: Case, findings: Iterable[Finding]) -> Verdict:
     if blocking:
         return verdict(Outcome.BLOCKED, f"{case.subject} does not start: {blocking}")
     doubt = _doubt(case)
-    return verdict(Outcome.UNKNOWN, f"{case.subject}: could not tell, {doubt}") if doubt else found
+    if doubt:
+        return verdict(Outcome.UNKNOWN, f"{case.subject}: could not tell, {doubt}")
+    if case.facts.namespaces is not None:
+        return verdict(Outcome.FITS, f"{found.sentence}; at best, since other namespaces were not read")
+    return found
 
 
 def _doubt(case: Case) -> str:
@@ -176,9 +180,18 @@ def _room(case: Case) -> Verdict:
             return verdict(Outcome.UNKNOWN, f"{case.subject}: could not tell, since nodes were not read")
         if case.facts.partly("Node") and outcome is Outcome.NEVER_FITS:
             return verdict(Outcome.NO_PACKING, f"{case.subject} waits: {_NO_PROOF}: {refusal.subject}")
-        return verdict(outcome, f"{case.subject} {refused(case, refusal)}")
+        return verdict(outcome, f"{case.subject} {refused(case, refusal)}{_elsewhere(case, refusal)}")
     assert isinstance(case.now, Plan), "what is not refused has a plan"
     return verdict(Outcome.FITS, f"{case.subject} {_fitting(case, case.now)}")
+
+
+def _elsewhere(case: Case, refusal: Refusal) -> str:
+    """Members that Muster does not count, since another scheduler is to place them."""
+    others = [pod for pod in case.waiting if pod.scheduler != case.inventory.scheduler]
+    if refusal.reason is not Reason.INCOMPLETE or not others:
+        return ""
+    names = listed(sorted({pod.scheduler for pod in others}))
+    return f"; {count(len(others), 'more waits', 'more wait')} for {names}"
 
 
 def _reserved(case: Case) -> Verdict | None:

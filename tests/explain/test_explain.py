@@ -267,7 +267,7 @@ def report(what: str, *objects: Builder, **more: Any) -> Report:
             (NODE, GROUP, A, B.scheduler("batch").ungated()),
             "pod/a",
             Outcome.BLOCKED,
-            "pod default/a waits: gang default/g has 1 of 2 members",
+            "pod default/a waits: gang default/g has 1 of 2 members; 1 more waits for batch",
             id="a member whose gang is split hears what Muster says",
         ),
         pytest.param(
@@ -370,6 +370,10 @@ def test_what_is_not_there_is_an_error_that_says_whether_it_was_looked_for() -> 
 
 def test_what_was_not_read_limits_the_verdict() -> None:
     limited = explain(facts(NODE, OTHERS, namespaces=("default",)), Subject("pod", "default", "w0"))
+    assert limited.verdict.sentence == (
+        "pod default/w0 fits now: on node n1; default-scheduler has not placed it yet;"
+        " at best, since other namespaces were not read"
+    )
     assert limited.unseen == (
         "pods of the namespaces default alone were read: what is free is an upper bound",
     )

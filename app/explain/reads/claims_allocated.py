@@ -22,7 +22,8 @@ from app.explain.dra.claims import (
 )
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.objects import JsonObject, maps, name_of, namespace_of, text
-from app.explain.reads.claims_words import listed, pods_of, weight_of, who
+from app.explain.reads.claims_words import pods_of, weight_of, who
+from app.explain.words import listed
 
 
 def allocations(case: Case) -> Iterable[tuple[JsonObject, list[Asked]]]:

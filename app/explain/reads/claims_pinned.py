@@ -17,7 +17,8 @@ from app.explain.dra.claims import Asked, Consumer, State
 from app.explain.finding import Hit, Read, Topic, Weight, finding, hit
 from app.explain.objects import JsonObject, name_of, namespace_of
 from app.explain.reads.claims_allocated import allocations, consumers_of, results, whereabouts
-from app.explain.reads.claims_words import listed, pods_of, weight_of, who
+from app.explain.reads.claims_words import pods_of, weight_of, who
+from app.explain.words import listed
 from app.inventory.columns import Mask
 from app.planner.capacity import seats_per_row
 

@@ -4,22 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from app.domain.pod import Pod
 from app.explain.case import Case
 from app.explain.dra.claims import Asked
 from app.explain.finding import Weight
-
-FEW: Final = 3
-"""So many names a sentence has; the rest is counted."""
-
-
-def listed(names: Iterable[object]) -> str:
-    """`a, b, c and 4 more`."""
-    every = list(names)
-    more = f" and {len(every) - FEW} more" if len(every) > FEW else ""
-    return ", ".join(map(str, every[:FEW])) + more
 
 
 def who(given: Iterable[Pod]) -> str:

@@ -17,7 +17,7 @@ from app.domain.pod import Pod
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.pool import Ledger, Pool, asked
-from app.explain.reads.evidence import name_of, of_pod
+from app.explain.reads.evidence import name_of, object_of, of_pod
 from app.explain.words import count, in_units, listed, stamp
 
 STARTUP_SECONDS: Final = 600
@@ -44,13 +44,16 @@ def holders(case: Case) -> Iterable[Hit]:
                 nlargest(100, ledger.held.items(), key=itemgetter(1)),
                 key=lambda item: (-item[1], str(item[0])),
             )
-            names = [(_name(case, key), in_units(pool.name, amount)) for key, amount in most]
+            names = [(_name(case, key), in_units(pool.name, amount)) for key, amount in most[:3]]
             rest = f"; {len(ledger.held) - 3} more" if len(ledger.held) > 3 else ""
             yield hit(
-                *(Evidence(name, pool.name, f"holds {amount}") for name, amount in names),
+                *(
+                    Evidence(_object(case, key), pool.name, f"holds {in_units(pool.name, amount)}")
+                    for key, amount in most
+                ),
                 name=pool.name,
                 used=in_units(pool.name, sum(ledger.held.values())),
-                who=", ".join(f"{name} ({amount})" for name, amount in names[:3]) + rest,
+                who=", ".join(f"{name} ({amount})" for name, amount in names) + rest,
                 namespace=_namespace(case, most[0][0]),
             )
 
@@ -171,6 +174,10 @@ def _name(case: Case, key: GangKey | PodUid) -> str:
     if isinstance(key, GangKey):
         return name_of(key)
     return f"pod {case.inventory.pods[key].key}"
+
+
+def _object(case: Case, key: GangKey | PodUid) -> str:
+    return object_of(key) if isinstance(key, GangKey) else f"pod/{case.inventory.pods[key].key}"
 
 
 def _namespace(case: Case, key: GangKey | PodUid) -> str:
