@@ -178,15 +178,16 @@ class Case:
     @cached_property
     def view(self) -> View:
         """What is free for these pods now. Seats that Muster reserved bind only pods that it places."""
-        if not self.ours:
-            return self._unreserved()
         priority = self.demand.priority if self.demand is not None else 0
-        return self.inventory.view(priority=priority, gang=self.key)
+        if self.ours and self.gang is not None:
+            return self.inventory.view(priority=priority, gang=self.key)
+        if self.ours:
+            return self._less_nominations(self.inventory.as_view(self.inventory.columns.free()), priority)
+        return self._less_nominations(self.inventory.view_without_reservations(), priority)
 
-    def _unreserved(self) -> View:
-        """What other schedulers see: nominated pods of no lower priority count, Muster's seats do not."""
-        view, own = self.inventory.view_without_reservations(), {pod.uid for pod in self.pods}
-        mine = self.demand.priority if self.demand is not None else 0
+    def _less_nominations(self, view: View, mine: int) -> View:
+        """Without what other nominated pods of no lower priority count for; its own are not in its way."""
+        own = {pod.uid for pod in self.pods}
         before = [
             (row, pod)
             for pod in self.inventory.foreign_nominations()

@@ -241,6 +241,16 @@ def report(what: str, *objects: Builder, **more: Any) -> Report:
             "pod default/w0 waits: 8 of 8 nvidia.com/gpu free, 4 of them for nominated pods",
             id="a nominated pod has what looks free",
         ),
+        *(
+            pytest.param(
+                (NODE, OTHERS.gpus(8).scheduler(name).nominated("n1")),
+                "pod/w0",
+                Outcome.FITS,
+                f"pod default/w0 fits now: on node n1; {name} has not placed it yet",
+                id=f"a nomination of its own is not in its way, under {name}",
+            )
+            for name in ("default-scheduler", "muster")
+        ),
         pytest.param(
             (NODE, OTHERS.gpus(8).priority(2), OTHERS.named("x").nominated("n1").priority(1)),
             "pod/w0",

@@ -217,7 +217,9 @@ def _naming(asked: Asked, name: str) -> Iterable[Evidence]:
 def unseen(case: Case) -> Iterable[Hit]:
     """Kinds that were not read although the pods have claims."""
     pods = [pod for pod in case.asking if "resource claims" in pod.template.unmodelled]
-    whys = {one.what: one.why for one in case.facts.unseen if one.what in KINDS}
+    made = not any(one.reference.template and not one.reference.claim for one in case.claims)
+    matter = [kind for kind in KINDS if kind != TEMPLATE or not made]  # once made, a claim needs no template
+    whys = {one.what: one.why for one in case.facts.unseen if one.what in matter}
     if pods and whys:
         kinds = ", ".join(kind.partition(".")[0] for kind in whys)
         yield hit(*(Evidence(kind, "", why) for kind, why in whys.items()), who=who(pods), kinds=kinds)

@@ -17,6 +17,7 @@ from app.domain.resources import is_device
 from app.explain.case import Case
 from app.explain.finding import MOST_EVIDENCE, Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.reads.devices import scattered
+from app.explain.reads.evidence import free_of
 from app.explain.words import count, in_units, listed
 from app.inventory.columns import Matrix
 from app.planner.plan import plan
@@ -109,18 +110,9 @@ def _devices_of(demand: Demand) -> Demand:
     return msgspec.structs.replace(demand, members=members)
 
 
-def _free_anywhere(case: Case, name: str) -> Matrix:
-    """Free of one resource by row, never below 0; shape (rows,)."""
-    column = case.view.column_of.get(name)
-    if column is None or column >= len(case.view.free):
-        return np.zeros(case.view.rows, np.int64)
-    free: Matrix = np.maximum(case.view.free[column], 0)
-    return free
-
-
 def _free(case: Case, name: str) -> Matrix:
-    """The same, 0 where no member may go."""
-    free: Matrix = np.where(case.admitting[: case.view.rows], _free_anywhere(case, name), 0)
+    """Free of one resource by row, 0 where no member may go; shape (rows,)."""
+    free: Matrix = np.where(case.admitting[: case.view.rows], free_of(case, name), 0)
     return free
 
 

@@ -105,6 +105,8 @@ def test_claims_that_were_not_read_are_not_called_missing() -> None:
     ]
     assert not found(claims.claim_missing, "pod/w0", POD.resource_claim("shared"), NODE, unseen=unseen)
     assert not found(claims.unseen, "pod/w0", POD, NODE, unseen=unseen)
+    templates = (Unseen("ResourceClaimTemplate.resource.k8s.io", "forbidden"),)
+    assert not found(claims.unseen, "pod/w0", FROM_TEMPLATE, NODE, unseen=templates), "its claim is made"
 
 
 def test_a_claim_that_is_being_deleted_serves_nobody() -> None:
