@@ -20,9 +20,10 @@ from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.domain.resources import is_device
 from app.explain.words import in_units
-from app.inventory.columns import Mask
+from app.inventory.columns import Mask, Matrix
 from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory, holder_of
+from app.inventory.view import View
 from app.planner.capacity import seats_per_row
 from app.planner.plan import impossible, plan
 
@@ -135,6 +136,9 @@ def _held(inventory: Inventory, demand: Demand) -> str:
     name = _scarcest(inventory, demand)
     rows = np.logical_or.reduce([inventory.admitting(member.template) for member in demand.members])
     columns = inventory.columns
+    if not is_device(name):  # elsewhere it helps nobody who asks for devices too
+        for device in _devices_with(demand, name):
+            rows &= columns.allocatable(device) > 0
     each = (columns.allocatable(name), columns.used(name), columns.reserved(name))
     total, used, reserved = (int(amounts[rows].sum()) for amounts in each)
     holders = inventory.holders.get(name) or _holders(inventory, name)
@@ -149,6 +153,13 @@ def _held(inventory: Inventory, demand: Demand) -> str:
     if nominated:
         free += f", {in_units(name, nominated)} of them for nominated pods"
     return f"{free}; {who}" if who else free
+
+
+def _devices_with(demand: Demand, name: str) -> set[str]:
+    """Devices that every member asks for that asks for a resource."""
+    asks = [{n for n, one in member.template.requests if one} for member in demand.members]
+    sets = [{n for n in names if is_device(n)} for names in asks if name in names]
+    return set.intersection(*sets) if sets else set()
 
 
 def _nominated(inventory: Inventory, demand: Demand, name: str, rows: Mask) -> int:
@@ -172,16 +183,29 @@ def _holders(inventory: Inventory, name: str) -> Counter[str]:
     return holders
 
 
+def _room(view: View, template: Template, name: str, one: int) -> Matrix:
+    """How many pods of a template one resource alone would seat by row, shape (rows,)."""
+    column = view.column_of.get(name)
+    if column is None:
+        return np.zeros(view.rows, np.int64)
+    free = np.where(view.admitting(template)[: view.rows], view.free[column, : view.rows], 0)
+    room: Matrix = np.maximum(free // one, 0)
+    return room
+
+
 def _scarcest(inventory: Inventory, demand: Demand) -> str:
     """The resource that seats the fewest members if it alone is asked for; a device rather than another."""
     view = inventory.view(priority=demand.priority, gang=demand.gang)
     asked: Counter[str] = Counter()
     seated: Counter[str] = Counter()
     for template, count in Counter(member.template for member in demand.members).items():
-        admitted = view.admitting(template)[: view.rows]
+        rooms = {name: _room(view, template, name, one) for name, one in template.requests}
+        devices = [room for name, room in rooms.items() if is_device(name)]
         for name, one in template.requests:
-            column = view.column_of.get(name)
-            room = 0 if column is None else int(np.maximum(view.free[column, admitted] // one, 0).sum())
+            # another resource matters where the devices are: what is free elsewhere seats nobody
+            room = rooms[name] if is_device(name) else np.minimum.reduce([rooms[name], *devices])
             asked[name] += count * one
-            seated[name] += min(room, count) - count  # names that fewer templates ask for start level
+            seated[name] += (
+                min(int(room.sum()), count) - count
+            )  # fewer templates may ask for it: starts level
     return min(asked, key=lambda name: (seated[name], not is_device(name), -asked[name], name))

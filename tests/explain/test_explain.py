@@ -56,6 +56,13 @@ def report(what: str, *objects: Builder, **more: Any) -> Report:
             id="one pod and busy nodes",
         ),
         pytest.param(
+            (NODE, make_node("n2"), OTHERS.cpu("32"), OTHERS.named("x").gpus(0).cpu("60").on("n1")),
+            "pod/w0",
+            Outcome.BUSY,
+            "pod default/w0 waits: 4 of 64 cpu free on nodes it may use; pod default/x holds 60",
+            id="cpu is short where the devices are, and plenty elsewhere",
+        ),
+        pytest.param(
             (NODE, OTHERS.gpus(16)),
             "pod/w0",
             Outcome.NEVER_FITS,
