@@ -15,6 +15,8 @@ from typing import Final
 
 from app.codec.contents import Contents, Item
 from app.codec.objects import seconds
+from app.codec.snapshot import JsonObject
+from app.domain.errors import InputError
 from app.explain.config.configuration import Configuration
 from app.explain.explain import explain
 from app.explain.facts import Facts, Unseen
@@ -76,14 +78,27 @@ def _planned(contents: Contents, scheduler: str, timing: Timing) -> Service:
 def facts_for(service: Service, contents: Contents, subject: Subject, config: Configuration | None) -> Facts:
     """The facts of a service that was shown these contents."""
     close = [i for i in contents.items if near(i.kind, i.namespace, namespace=subject.namespace)]
+    objects, lost = _objects(close)
     seen = sight(
-        [item.object() for item in close],
+        objects,
         contents.info,
         kinds={item.kind for item in contents.items},
-        unusable=tuple(Unseen(lost.what, lost.why) for lost in contents.unusable),
+        unusable=(*(Unseen(one.what, one.why) for one in contents.unusable), *lost),
     )
     taken = seconds(contents.info.taken) if contents.info is not None else 0
-    return facts_of(service, seen, now=taken or _newest(service.inventory, close), config=config)
+    now = taken or _newest(service.inventory, close)
+    return facts_of(service, seen, now=now, config=config, supposed=True)
+
+
+def _objects(items: Iterable[Item]) -> tuple[list[JsonObject], list[Unseen]]:
+    """As dicts, and those of which none can be made."""
+    objects, lost = [], []
+    for item in items:
+        try:
+            objects.append(item.object())
+        except InputError as error:
+            lost.append(Unseen(str(item), str(error)))
+    return objects, lost
 
 
 def _newest(inventory: Inventory, items: Iterable[Item]) -> int:

@@ -52,8 +52,11 @@ class Item(Struct, frozen=True, gc=False):
     raw: bytes | Raw
 
     def object(self) -> JsonObject:
-        """All of it."""
-        made: JsonObject = orjson.loads(memoryview(self.raw))
+        """All of it. Raises `InputError` where its parts are JSON that no value can hold, such as 1e400."""
+        try:
+            made: JsonObject = orjson.loads(memoryview(self.raw))
+        except orjson.JSONDecodeError as error:
+            raise InputError(f"{self} cannot be read: {error.msg}") from None
         return made
 
     def __str__(self) -> str:

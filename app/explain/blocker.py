@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections import Counter
 from heapq import nsmallest
 
+import msgspec
 import numpy as np
 
 from app.domain.ids import GangApi
-from app.domain.placement import Template
+from app.domain.placement import Template, Toleration
 from app.domain.plan import Demand, Plan
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.domain.resources import is_device
 from app.explain.words import in_units
+from app.inventory.columns import Mask, Matrix
 from app.inventory.gangs import Gang
 from app.inventory.inventory import Inventory, holder_of
+from app.inventory.view import View
 from app.planner.capacity import seats_per_row
 from app.planner.plan import impossible, plan
 
@@ -95,13 +98,19 @@ def _never_fits(inventory: Inventory, demand: Demand) -> Refusal | None:
 
 
 def _no_node(inventory: Inventory, template: Template, who: str) -> str:
-    if not inventory.admitting(template).any():
-        return f"no node matches the selector, affinity and tolerations of {who}"
+    admits = inventory.admitting(template)
+    if not admits.any():
+        chosen = msgspec.structs.replace(template, tolerations=(Toleration(operator="Exists"),))
+        if inventory.admitting(chosen).any():
+            return f"every node that {who} may choose is tainted, cordoned or not ready"
+        return f"no node matches the selector and affinity of {who}"
     for name, asked in sorted(template.requests, key=lambda item: not is_device(item[0])):
-        largest = int(inventory.columns.allocatable(name).max(initial=0))
+        able = inventory.columns.allocatable(name)
+        largest, anywhere = int(able[admits].max(initial=0)), int(able.max(initial=0))
         if largest < asked:
-            wanted, there = in_units(name, asked), in_units(name, largest)
-            return f"{who} requests {wanted} {name} and the largest node has {there}"
+            which = "node it may use" if anywhere > largest else "node"
+            has = f"the largest {which} has {in_units(name, largest)}" if anywhere else "no node has any"
+            return f"{who} requests {in_units(name, asked)} {name} and {has}"
     return f"no node that {who} may use could hold it even when empty"
 
 
@@ -127,6 +136,9 @@ def _held(inventory: Inventory, demand: Demand) -> str:
     name = _scarcest(inventory, demand)
     rows = np.logical_or.reduce([inventory.admitting(member.template) for member in demand.members])
     columns = inventory.columns
+    if not is_device(name):  # elsewhere it helps nobody who asks for devices too
+        for device in _devices_with(demand, name):
+            rows &= columns.allocatable(device) > 0
     each = (columns.allocatable(name), columns.used(name), columns.reserved(name))
     total, used, reserved = (int(amounts[rows].sum()) for amounts in each)
     holders = inventory.holders.get(name) or _holders(inventory, name)
@@ -137,7 +149,28 @@ def _held(inventory: Inventory, demand: Demand) -> str:
         free += " on nodes it may use"
     if reserved:
         free += f", {in_units(name, reserved)} of them reserved"
+    nominated = _nominated(inventory, demand, name, rows)
+    if nominated:
+        free += f", {in_units(name, nominated)} of them for nominated pods"
     return f"{free}; {who}" if who else free
+
+
+def _devices_with(demand: Demand, name: str) -> set[str]:
+    """Devices that every member asks for that asks for a resource."""
+    asks = [{n for n, one in member.template.requests if one} for member in demand.members]
+    sets = [{n for n in names if is_device(n)} for names in asks if name in names]
+    return set.intersection(*sets) if sets else set()
+
+
+def _nominated(inventory: Inventory, demand: Demand, name: str, rows: Mask) -> int:
+    """What pods that are nominated and not bound keep of it there."""
+    own = {member.uid for member in demand.members}
+    return sum(
+        dict(pod.template.requests).get(name, 0)
+        for pod in inventory.foreign_nominations()
+        if pod.nominated is not None and pod.priority >= demand.priority and pod.uid not in own
+        and rows[inventory.columns.row_of[pod.nominated]]
+    )  # fmt: skip
 
 
 def _holders(inventory: Inventory, name: str) -> Counter[str]:
@@ -150,16 +183,29 @@ def _holders(inventory: Inventory, name: str) -> Counter[str]:
     return holders
 
 
+def _room(view: View, template: Template, name: str, one: int) -> Matrix:
+    """How many pods of a template one resource alone would seat by row, shape (rows,)."""
+    column = view.column_of.get(name)
+    if column is None:
+        return np.zeros(view.rows, np.int64)
+    free = np.where(view.admitting(template)[: view.rows], view.free[column, : view.rows], 0)
+    room: Matrix = np.maximum(free // one, 0)
+    return room
+
+
 def _scarcest(inventory: Inventory, demand: Demand) -> str:
     """The resource that seats the fewest members if it alone is asked for; a device rather than another."""
     view = inventory.view(priority=demand.priority, gang=demand.gang)
     asked: Counter[str] = Counter()
     seated: Counter[str] = Counter()
     for template, count in Counter(member.template for member in demand.members).items():
-        admitted = view.admitting(template)[: view.rows]
+        rooms = {name: _room(view, template, name, one) for name, one in template.requests}
+        devices = [room for name, room in rooms.items() if is_device(name)]
         for name, one in template.requests:
-            column = view.column_of.get(name)
-            room = 0 if column is None else int(np.maximum(view.free[column, admitted] // one, 0).sum())
+            # another resource matters where the devices are: what is free elsewhere seats nobody
+            room = rooms[name] if is_device(name) else np.minimum.reduce([rooms[name], *devices])
             asked[name] += count * one
-            seated[name] += min(room, count) - count  # names that fewer templates ask for start level
+            seated[name] += (
+                min(int(room.sum()), count) - count
+            )  # fewer templates may ask for it: starts level
     return min(asked, key=lambda name: (seated[name], not is_device(name), -asked[name], name))

@@ -6,7 +6,7 @@ Works everything out once and lazily, for the findings and the verdict to share.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -131,6 +131,13 @@ class Case:
         """Members that need no seat any more."""
         return self.gang.roll.settled if self.gang is not None else len(self.bound)
 
+    def spares(self, pods: Iterable[Pod]) -> bool:
+        """Whether it could start without these pods: others are enough, and none of these was asked about."""
+        without = {pod.uid for pod in pods}
+        if self.focus is not None and self.focus.uid in without:
+            return False
+        return self.settled + sum(pod.uid not in without for pod in self.waiting) >= max(1, self.minimum)
+
     @cached_property
     def demand(self) -> Demand | None:
         """Seats for all that waits, at least for what the gang lacks (one, where there is none)."""
@@ -171,10 +178,28 @@ class Case:
     @cached_property
     def view(self) -> View:
         """What is free for these pods now. Seats that Muster reserved bind only pods that it places."""
-        if not self.ours:
-            return self.inventory.view_without_reservations()
         priority = self.demand.priority if self.demand is not None else 0
-        return self.inventory.view(priority=priority, gang=self.key)
+        if self.ours and self.gang is not None:
+            return self.inventory.view(priority=priority, gang=self.key)
+        if self.ours:
+            return self._less_nominations(self.inventory.as_view(self.inventory.columns.free()), priority)
+        return self._less_nominations(self.inventory.view_without_reservations(), priority)
+
+    def _less_nominations(self, view: View, mine: int) -> View:
+        """Without what other nominated pods of no lower priority count for; its own are not in its way."""
+        own = {pod.uid for pod in self.pods}
+        before = [
+            (row, pod)
+            for pod in self.inventory.foreign_nominations()
+            if pod.nominated is not None and pod.priority >= mine and pod.uid not in own
+            and (row := self.inventory.columns.row_of.get(pod.nominated)) is not None
+        ]  # fmt: skip
+        if not before:
+            return view
+        free = view.free.copy()
+        for row, pod in before:
+            self.inventory.columns.shift(free, row, pod.template.requests, sign=-1)
+        return self.inventory.as_view(free)
 
     @cached_property
     def now(self) -> Plan | Refusal | None:
@@ -194,8 +219,12 @@ class Case:
 
     @cached_property
     def booked(self) -> list[Booking]:
-        """The seats that Muster has reserved for the gang: what they take is not in its way."""
-        return self.inventory.book.of(self.gang.key) if self.ours and self.gang is not None else []
+        """The seats that Muster has reserved for the gang, or for pods that are gangs of their own: what they
+        take is not in its way."""
+        book = self.inventory.book
+        if self.gang is not None:
+            return book.of(self.gang.key)
+        return [seat for pod in self.waiting if (seat := book.get(pod.uid)) is not None]
 
     @cached_property
     def fits(self) -> bool:

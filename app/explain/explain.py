@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from app.explain.case import resolve
+from collections.abc import Iterator
+
+from app.explain.case import Case, resolve
 from app.explain.facts import Facts
-from app.explain.finding import Read
+from app.explain.finding import Finding, Read, Weight
 from app.explain.judge import judge
 from app.explain.reads import FINDINGS
 from app.explain.report import Report, Section, Subject
@@ -14,13 +16,23 @@ from app.explain.report import Report, Section, Subject
 def explain(facts: Facts, subject: Subject) -> Report:
     """Why the subject is pending, or that it is not. Raises `InputError` if it is not there."""
     case = resolve(facts, subject)
-    found = {read: tuple(f for topic in FINDINGS if topic.read is read for f in topic(case)) for read in Read}
+    found = {read: tuple(sorted(_found(case, read), key=_heaviest_first)) for read in Read}
     return Report(
         subject=subject,
         verdict=judge(case, (finding for findings in found.values() for finding in findings)),
         sections=tuple(Section(read.title, found[read], read.nothing) for read in Read),
         unseen=_limits(facts),
     )
+
+
+def _found(case: Case, read: Read) -> Iterator[Finding]:
+    for topic in FINDINGS:
+        if topic.read is read:
+            yield from topic(case)
+
+
+def _heaviest_first(finding: Finding) -> int:
+    return tuple(Weight).index(finding.weight)
 
 
 def _limits(facts: Facts) -> tuple[str, ...]:

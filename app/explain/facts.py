@@ -28,8 +28,10 @@ class Facts(msgspec.Struct, frozen=True):
 
     `objects` need not hold all kinds: nodes and pods are in the inventory, and raw only where they are in
     question. `namespaces` is None when all were read; otherwise what others hold is not known, and what is
-    free is an upper bound. `gates` are the scheduler's feature gates by name, None when they could not be
-    read; `config` is a KubeSchedulerConfiguration, if one is known. `now` is in Unix seconds.
+    free is an upper bound. `gates` are the schedulers' feature gates by name (None where they disagree),
+    None when they could not be read; `config` is a KubeSchedulerConfiguration, if one is known. `now` is in
+    Unix seconds. `supposed` tells that no Muster runs here: its seats are those that it would reserve, were
+    it started with these objects.
     """
 
     inventory: Inventory
@@ -39,9 +41,14 @@ class Facts(msgspec.Struct, frozen=True):
     now: int = 0
     unseen: tuple[Unseen, ...] = ()
     namespaces: tuple[str, ...] | None = None
-    gates: Mapping[str, bool] | None = None
+    gates: Mapping[str, bool | None] | None = None
     config: Configuration | None = None
+    supposed: bool = False
 
     def blind(self, kind: str) -> bool:
         """Whether objects of this kind could not be read: finding none then means nothing."""
         return any(unseen.what == kind for unseen in self.unseen)
+
+    def partly(self, kind: str) -> bool:
+        """Whether single objects of this kind could not be read: what the others show is no proof."""
+        return any(unseen.what.startswith(f"{kind} ") for unseen in self.unseen)

@@ -13,13 +13,16 @@ from app.domain.ids import GangApi
 from app.domain.plan import Plan
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
+from app.explain.attempt import last_attempt
 from app.explain.blocker import blocker, mixed_apis, surplus, unplannable
 from app.explain.case import Case
+from app.explain.dra.claims import CLAIM, CLASS, SLICE
 from app.explain.finding import Finding, Weight
 from app.explain.makers import finished
 from app.explain.objects import text
 from app.explain.report import Outcome, Verdict, verdict
 from app.explain.words import count, listed
+from app.inventory.gangs import Gang
 
 OUTCOMES: Final = {
     Reason.NO_POD_GROUP: Outcome.BLOCKED,
@@ -41,6 +44,8 @@ _OF_ROOM: Final = {
 }
 """What is said of a pod on its own, before what is short: the reasons speak of gangs."""
 
+_NO_PROOF: Final = "no packing was found, which is no proof, since some nodes could not be read"
+
 WANTS_NODES: Final = (Outcome.BUSY, Outcome.NEVER_FITS, Outcome.NO_PACKING)
 """Outcomes that say nothing when nodes were not seen: there may be room on them."""
 
@@ -49,9 +54,30 @@ def judge(case: Case, findings: Iterable[Finding]) -> Verdict:
     """The verdict on a case, given all that was found."""
     blocking = next((one.text for one in findings if one.weight is Weight.BLOCKS), "")
     found = _settled(case, blocking) or _room(case)
-    if found.code is Outcome.FITS and blocking:
+    if found.code is not Outcome.FITS:
+        return found
+    if blocking:
         return verdict(Outcome.BLOCKED, f"{case.subject} does not start: {blocking}")
+    doubt = _doubt(case)
+    if doubt:
+        return verdict(Outcome.UNKNOWN, f"{case.subject}: could not tell, {doubt}")
+    if case.facts.namespaces is not None:
+        return verdict(Outcome.FITS, f"{found.sentence}; at best, since other namespaces were not read")
     return found
+
+
+def _doubt(case: Case) -> str:
+    """Claims that were not read; for pods of other schedulers, room that these refuse for what they alone can
+    judge."""
+    unread = [kind.partition(".")[0] for kind in (CLAIM, CLASS, SLICE) if case.facts.blind(kind)]
+    if unread and any("resource claims" in pod.template.unmodelled for pod in case.waiting):
+        return f"there is room, and what its resource claims need was not read ({', '.join(unread)})"
+    for pod in () if case.ours else case.waiting:
+        said = last_attempt(pod)
+        if pod.template.unmodelled and said.reason == "Unschedulable":
+            what = listed(pod.template.unmodelled)
+            return f"there is room, and {pod.scheduler} alone judges {what}; it says: {said.message}"
+    return ""
 
 
 # -- where no room is asked for
@@ -75,9 +101,16 @@ def _settled(case: Case, blocking: str) -> Verdict | None:
         return verdict(Outcome.BLOCKED, f"{case.subject} is wounded: it runs {_members(case)}{lack}")
     if case.bound:
         return verdict(Outcome.RUNS, f"{case.subject} runs: {_on_nodes(case)}")
-    return _ended(case) or verdict(
-        Outcome.FINISHED, f"{case.subject} has ended: {count(len(case.pods), 'pod')}, none of them alive"
-    )
+    return _ended(case) or _none_alive(case, blocking)
+
+
+def _none_alive(case: Case, blocking: str) -> Verdict:
+    """The verdict where all pods have ended: it is over, unless somebody is to create more."""
+    dead = f"{count(len(case.pods), 'pod has', 'pods have')} ended and none is alive"
+    if not any(maker.short for maker in case.makers):
+        return verdict(Outcome.FINISHED, f"{case.subject} has ended: {dead}")
+    more = blocking or "more are to be created, and are not there yet"
+    return verdict(Outcome.BLOCKED, f"{case.subject} does not run: {dead}; {more}")
 
 
 def _settled_pod(case: Case, pod: Pod) -> Verdict | None:
@@ -102,6 +135,8 @@ def _without_pods(case: Case, blocking: str) -> Verdict:
     ended = _ended(case)
     if ended is not None:
         return ended
+    if case.facts.blind("Pod"):
+        return verdict(Outcome.UNKNOWN, f"{case.subject}: could not tell, since pods were not read")
     if blocking:
         return verdict(Outcome.BLOCKED, f"{case.subject} has no pods: {blocking}")
     if case.makers and not any(maker.wanted for maker in case.makers):
@@ -143,32 +178,44 @@ def _room(case: Case) -> Verdict:
         outcome = OUTCOMES.get(refusal.reason, Outcome.BUSY)
         if case.facts.blind("Node") and outcome in WANTS_NODES:
             return verdict(Outcome.UNKNOWN, f"{case.subject}: could not tell, since nodes were not read")
-        return verdict(outcome, f"{case.subject} {refused(case, refusal)}")
+        if case.facts.partly("Node") and outcome is Outcome.NEVER_FITS:
+            return verdict(Outcome.NO_PACKING, f"{case.subject} waits: {_NO_PROOF}: {refusal.subject}")
+        return verdict(outcome, f"{case.subject} {refused(case, refusal)}{_elsewhere(case, refusal)}")
     assert isinstance(case.now, Plan), "what is not refused has a plan"
     return verdict(Outcome.FITS, f"{case.subject} {_fitting(case, case.now)}")
 
 
+def _elsewhere(case: Case, refusal: Refusal) -> str:
+    """Members that Muster does not count, since another scheduler is to place them."""
+    others = [pod for pod in case.waiting if pod.scheduler != case.inventory.scheduler]
+    if refusal.reason is not Reason.INCOMPLETE or not others:
+        return ""
+    names = listed(sorted({pod.scheduler for pod in others}))
+    return f"; {count(len(others), 'more waits', 'more wait')} for {names}"
+
+
 def _reserved(case: Case) -> Verdict | None:
     """The verdict where Muster has seats for it."""
-    if not case.ours or case.gang is None:
-        return None
-    bookings = case.inventory.book.of(case.gang.key)
-    if case.focus is not None:
-        own = case.inventory.book.get(case.focus.uid)
-        bookings = [own] if own is not None else []
+    bookings = [one for one in case.booked if case.focus is None or one.uid == case.focus.uid]
     if not bookings:
         return None
     seats = f"a seat on node {bookings[0].node}" if len(bookings) == 1 else f"{len(bookings)} seats"
-    whose = "it" if case.focus is None or case.gang.key.api is GangApi.SINGLE else f"its gang {case.gang.key}"
-    state = case.facts.state(case.gang)
-    return verdict(
-        Outcome.FITS, f"{case.subject} fits: Muster has reserved {seats} for it; {whose} is {state}"
-    )
+    return verdict(Outcome.FITS, f"{case.subject} fits: {_booked(case, seats)}")
+
+
+def _booked(case: Case, seats: str) -> str:
+    """What Muster has reserved, or would if it were started with what was read."""
+    who = f"{len(case.booked)} of {count(len(case.waiting), 'waiting pod')}" if case.gang is None else "it"
+    if case.facts.supposed:
+        return f"Muster would reserve {seats} for {who} now"
+    whose = "it" if case.focus is None or case.focus.single else f"its gang {case.key}"
+    state = f"; {whose} is {case.facts.state(case.gang)}" if case.gang is not None else ""
+    return f"Muster has reserved {seats} for {who}{state}"
 
 
 def _fitting(case: Case, found: Plan) -> str:
     """What the planner found, told of the pod or of all."""
-    late = f"{listed(case.schedulers)} has not placed"
+    late = f"{listed(case.schedulers)} {'has' if len(case.schedulers) == 1 else 'have'} not placed"
     nodes = listed(dict.fromkeys(str(seat.node) for seat in found.seats), most=2)
     if case.focus is None and len(case.waiting) > 1:
         seats = f"seats for {len(found.seats)} of {len(case.waiting)} pods that wait, on {nodes}"
@@ -181,16 +228,28 @@ def _fitting(case: Case, found: Plan) -> str:
 
 def reason(case: Case) -> Refusal | None:
     """Why the waiting pods have no seats: Muster's own words for a gang of its own; None if they fit."""
-    mixed = next((found for pod in case.waiting if (found := mixed_apis(pod)) is not None), None)
-    if mixed is not None and case.ours:
+    ours = [pod for pod in _asked_about(case) if pod.scheduler == case.inventory.scheduler]
+    mixed = next((found for pod in ours if (found := mixed_apis(pod)) is not None), None)
+    if mixed is not None:
         return mixed
-    if case.ours and case.gang is not None:
-        said = case.facts.refusal(case.gang.key)
-        blocked = unplannable(case.gang) if said.reason is Reason.PENDING else None
-        return blocked or said
+    gang = case.inventory.gangs.get(ours[0].gang) if ours and ours[0].gang is not None else None
+    if gang is not None:
+        return _said(case, gang)
     if not isinstance(case.now, Refusal) or case.demand is None:
         return None
     return blocker(case.inventory, case.demand, case.now)
+
+
+def _asked_about(case: Case) -> list[Pod]:
+    """The pods whose scheduler gives the reason: the one asked about, or all that wait."""
+    return [case.focus] if case.focus is not None and case.focus in case.waiting else case.waiting
+
+
+def _said(case: Case, gang: Gang) -> Refusal:
+    """Muster's own word on a gang."""
+    said = case.facts.refusal(gang.key)
+    blocked = unplannable(gang) if said.reason is Reason.PENDING else None
+    return blocked or said
 
 
 def refused(case: Case, refusal: Refusal) -> str:

@@ -42,6 +42,11 @@ class Maker(msgspec.Struct, frozen=True):
     there: int
 
     @property
+    def short(self) -> bool:
+        """Whether it has fewer pods than it is to have."""
+        return self.there < self.wanted
+
+    @property
     def name(self) -> str:
         """As kubectl names it, without its namespace."""
         return f"{text(self.raw, 'kind').lower()} {text(self.raw, 'metadata', 'name')}"

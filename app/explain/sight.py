@@ -26,7 +26,7 @@ class Sight(msgspec.Struct, frozen=True):
     objects: list[JsonObject]
     unseen: tuple[Unseen, ...] = ()
     namespaces: tuple[str, ...] | None = None
-    gates: dict[str, bool] | None = None
+    gates: dict[str, bool | None] | None = None
 
 
 def near(kind: str, where: str, *, namespace: str) -> bool:
@@ -67,12 +67,10 @@ _NAMED: Final = {kind.name: kind_name(kind) for kind in KINDS}
 """`jobs.batch` → `Job.batch`."""
 
 
-def agreed(gates: dict[str, dict[str, bool]] | None) -> dict[str, bool] | None:
-    """Of each gate what all schedulers say of it; None when none could be asked."""
+def agreed(gates: dict[str, dict[str, bool]] | None) -> dict[str, bool | None] | None:
+    """Of each gate what all schedulers say of it, None where they disagree; None when none could be asked."""
     if not gates:
         return None
-    told: dict[str, set[bool]] = {}
-    for of_one in gates.values():
-        for name, on in of_one.items():
-            told.setdefault(name, set()).add(on)
-    return {name: on.pop() for name, on in told.items() if len(on) == 1}
+    names = dict.fromkeys(name for of_one in gates.values() for name in of_one)
+    told = {name: {of_one.get(name, False) for of_one in gates.values()} for name in names}
+    return {name: on.pop() if len(on) == 1 else None for name, on in told.items()}

@@ -30,6 +30,9 @@ MOST_EVIDENCE: Final = {Weight.BLOCKS: 5, Weight.WARNS: 3, Weight.NOTE: 2, Weigh
 MOST_UNSEEN: Final = 2
 """Lines about one reason why something was not seen, likewise."""
 
+MOST_FOLDED: Final = 3
+"""Lines of one value, likewise."""
+
 GAP: Final = "   "
 _INDENT: Final = "  "
 _WORD: Final = max(map(len, Weight)) + 2
@@ -101,12 +104,22 @@ def _evidence(finding: Finding, style: _Style) -> Iterator[str]:
     most = None if style.wide else COLUMNS - len(_UNDER) - len(_INDENT)
     for one in table:
         line = GAP.join(cell.ljust(width) for cell, width in zip(_cells(one), widths, strict=True)).rstrip()
-        yield line if most is None or len(line) <= most else f"{line[: most - 1]}…"
+        yield from (line,) if most is None or len(line) <= most else _folded(_cells(one), most)
     if len(shown) < len(rows):
         uncounted = len(rows) < len(evidence)  # the finding itself has left some out
         yield "and more: -o wide" if uncounted else f"and {len(rows) - len(shown)} more: -o wide"
     elif len(rows) < len(evidence):
         yield from (one.value for one in evidence if not one.object)
+
+
+def _folded(cells: tuple[str, str, str], most: int) -> list[str]:
+    """What is too long for a line: the value, which is what matters, on lines of its own."""
+    plain = GAP.join(filter(None, cells))
+    if len(plain) <= most:
+        return [plain]  # too long only because of its neighbours
+    where, value = GAP.join(filter(None, cells[:2])), cells[2]
+    below = wrap(value, most - len(GAP), max_lines=MOST_FOLDED, placeholder="…")
+    return [where if len(where) <= most else f"{where[: most - 1]}…", *(f"{GAP}{line}" for line in below)]
 
 
 def _cells(one: Evidence) -> tuple[str, str, str]:

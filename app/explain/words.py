@@ -17,9 +17,9 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
-def listed(names: Iterable[str], *, most: int = 3) -> str:
+def listed(names: Iterable[object], *, most: int = 3) -> str:
     """`a, b and c`; of many the first few: `a, b, c and 4 more`."""
-    shown = list(names)
+    shown = [str(name) for name in names]
     if len(shown) > most:
         return f"{', '.join(shown[:most])} and {len(shown) - most} more"
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))

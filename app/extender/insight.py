@@ -11,8 +11,16 @@ from app.extender.service import Service
 from app.extender.states import state_of
 
 
-def facts_of(service: Service, sight: Sight, *, now: int, config: Configuration | None = None) -> Facts:
-    """The facts as of `now`, in Unix seconds. `config` is a KubeSchedulerConfiguration, if one is known."""
+def facts_of(
+    service: Service,
+    sight: Sight,
+    *,
+    now: int,
+    config: Configuration | None = None,
+    supposed: bool = False,
+) -> Facts:
+    """The facts as of `now`, in Unix seconds. `config` is a KubeSchedulerConfiguration, if one is known.
+    `supposed`: the service was made for the question, and nothing that it decides is carried out."""
     return Facts(
         inventory=service.inventory,
         objects=Objects(sight.objects),
@@ -23,4 +31,5 @@ def facts_of(service: Service, sight: Sight, *, now: int, config: Configuration 
         namespaces=sight.namespaces,
         gates=sight.gates,
         config=config,
+        supposed=supposed,
     )

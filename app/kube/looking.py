@@ -48,7 +48,7 @@ class Looker:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._gates: dict[str, bool] | None = None
+        self._gates: dict[str, bool | None] | None = None
 
     async def read(self, subject: Subject) -> Sight:
         """What is there now. Raises `ApiError` when there is no API at all."""
@@ -66,7 +66,7 @@ class Looker:
             found, unseen = found + more, unseen + gaps
         return Sight(objects=found, unseen=tuple(unseen), gates=await self._scheduler_gates())
 
-    async def _scheduler_gates(self) -> dict[str, bool] | None:
+    async def _scheduler_gates(self) -> dict[str, bool | None] | None:
         """They change only when a scheduler is started anew."""
         if self._gates is None:
             self._gates = agreed(await scheduler_gates(self._api))

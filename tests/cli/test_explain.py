@@ -115,7 +115,7 @@ def told(file: Path, info: SnapshotInfo) -> Path:
             1,
             "pod default/large can never fit as the cluster stands: a pod requests 9 nv",
         ),
-        ("podgroup g", 0, "podgroup default/g fits: Muster has reserved 2 seats for it; it is planned"),
+        ("podgroup g", 0, "podgroup default/g fits: Muster would reserve 2 seats for it now"),
         ("podgroup h", 1, "podgroup default/h waits: it has 1 of 2 members"),
         ("job train", 0, "job default/train fits now: on node n1; muster has"),
     ],
@@ -158,7 +158,7 @@ def test_pods_of_another_scheduler_name_are_planned_when_the_settings_say_so(
         snapshot(NODE, make_group("g", 1), make_pod("a").gpus(1).gang("g").scheduler("other").gated())
     )
     monkeypatch.setenv("MUSTER_SCHEDULER_NAME", "other")
-    assert "Muster has reserved a seat on node n1" in muster("explain", "pg/g", "--snapshot", path).out
+    assert "Muster would reserve a seat on node n1" in muster("explain", "pg/g", "--snapshot", path).out
 
 
 # -- forms
@@ -304,7 +304,10 @@ def test_a_running_muster_gives_the_same_report(muster: Muster, file: Path, serv
     for what in ("podgroup/g", "pod/busy", "pod/large", "podgroup/h"):
         live = muster("explain", what, "--server", server.url, "-o", "json")
         offline = muster("explain", what, "--snapshot", file, "-o", "json")
-        assert (live.code, orjson.loads(live.out)["verdict"]) == (
+        alike = live.out.replace(
+            "has reserved 2 seats for it; it is planned", "would reserve 2 seats for it now"
+        )
+        assert (live.code, orjson.loads(alike)["verdict"]) == (
             offline.code,
             orjson.loads(offline.out)["verdict"],
         )
@@ -365,3 +368,14 @@ def test_the_script_of_kubectls_plugin_runs_it(file: Path) -> None:
     words = [str(plugin), "explain", "pod", "small", "--snapshot", str(file)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert (done.returncode, done.stdout.splitlines()[0][:27]) == (0, "pod default/small fits now:")
+
+
+def test_an_object_that_no_value_can_hold_is_left_out_and_named(muster: Muster, tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_bytes(
+        b'{"kind":"List","items":[%s,{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"odd",'
+        b'"namespace":"default"},"spec":{"parallelism":1e400}}]}' % make_pod("p").json()
+    )
+    ended = muster("explain", "job/odd", "--snapshot", path)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert "Job.batch default/odd was not read: Job.batch default/odd cannot be read:" in ended.err

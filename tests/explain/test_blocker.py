@@ -164,20 +164,26 @@ WORKER = make_pod("w")
         pytest.param(
             EIGHT,
             demand(WORKER.gpus(1, "nvidia.com/mig-1g.10gb")),
-            "a member requests 1 nvidia.com/mig-1g.10gb and the largest node has 0",
+            "a member requests 1 nvidia.com/mig-1g.10gb and no node has any",
             id="nobody has such a device",
         ),
         pytest.param(
             EIGHT,
             demand(WORKER.gpus(1).selector({"disk": "ssd"})),
-            "no node matches the selector, affinity and tolerations of a member",
+            "no node matches the selector and affinity of a member",
             id="no node is allowed",
         ),
         pytest.param(
             [node.taint("team") for node in EIGHT],
             demand(WORKER.gpus(1)),
-            "no node matches the selector, affinity and tolerations of a member",
+            "every node that a member may choose is tainted, cordoned or not ready",
             id="all nodes are tainted",
+        ),
+        pytest.param(
+            [EIGHT[0].cordoned(), EIGHT[1].not_ready()],
+            demand(WORKER.gpus(1)),
+            "every node that a member may choose is tainted, cordoned or not ready",
+            id="no node is in order",
         ),
         pytest.param(
             [make_node("n1").gpus(8).cpu("8"), make_node("n2").gpus(1).cpu("64")],
@@ -188,7 +194,7 @@ WORKER = make_pod("w")
         pytest.param(
             [make_node("n1").gpus(8).zone("a"), make_node("n2").gpus(1).zone("b")],
             demand(WORKER.gpus(8).in_zone("b")),
-            "no node that a member may use could hold it even when empty",
+            "a member requests 8 nvidia.com/gpu and the largest node it may use has 1",
             id="the large node is in the other zone",
         ),
     ],
@@ -305,7 +311,10 @@ def test_equal_holders_come_in_the_order_of_their_names() -> None:
 def test_busy_with_nobody_holding_it_for_the_nominations_of_others() -> None:
     nominated = [make_pod(f"x{i}").gpus(8).priority(9).nominated(f"n{i}") for i in (1, 2)]
     refusal = why(inventory_of(*EIGHT, *nominated), demand(A))
-    assert (refusal.reason, refusal.subject) == (Reason.BUSY, "16 of 16 nvidia.com/gpu free")
+    assert (refusal.reason, refusal.subject) == (
+        Reason.BUSY,
+        "16 of 16 nvidia.com/gpu free, 16 of them for nominated pods",
+    )
 
 
 @pytest.mark.parametrize(

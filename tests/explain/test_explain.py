@@ -14,10 +14,12 @@ from app.domain.plan import Plan, Seat
 from app.domain.reasons import Reason, Refusal
 from app.explain.explain import explain
 from app.explain.facts import Unseen
+from app.explain.finding import Weight
 from app.explain.report import Outcome, Report, Subject
-from tests.builders import Builder, key, make_group, make_node, make_pod, pod_of
+from tests.builders import Builder, PodBuilder, key, make_group, make_node, make_pod, pod_of
+from tests.explain.dra_objects import make_claim, make_class, make_slice, uses_template
 from tests.explain.looking import facts
-from tests.explain.workloads import ended, event, job, of, replica_set
+from tests.explain.workloads import ended, event, job, of, quota, replica_set
 
 NODE = make_node("n1").gpus(8)
 OTHERS = make_pod("w0").gpus(4).set("spec.schedulerName", "default-scheduler")
@@ -52,6 +54,13 @@ def report(what: str, *objects: Builder, **more: Any) -> Report:
             Outcome.BUSY,
             "pod default/w0 waits: 2 of 8 nvidia.com/gpu free; pod default/x holds 6",
             id="one pod and busy nodes",
+        ),
+        pytest.param(
+            (NODE, make_node("n2"), OTHERS.cpu("32"), OTHERS.named("x").gpus(0).cpu("60").on("n1")),
+            "pod/w0",
+            Outcome.BUSY,
+            "pod default/w0 waits: 4 of 64 cpu free on nodes it may use; pod default/x holds 60",
+            id="cpu is short where the devices are, and plenty elsewhere",
         ),
         pytest.param(
             (NODE, OTHERS.gpus(16)),
@@ -206,6 +215,87 @@ def report(what: str, *objects: Builder, **more: Any) -> Report:
             id="a Job has failed",
         ),
         pytest.param(
+            (
+                NODE,
+                replica_set("web", 2),
+                of(replica_set("web", 2), OTHERS.phase("Failed", reason="Evicted")),
+            ),
+            "replicaset/web",
+            Outcome.BLOCKED,
+            "replicaset default/web does not run: 1 pod has ended and none is alive; more are to be created,"
+            " and are not there yet",
+            id="all pods were evicted and none has come instead",
+        ),
+        pytest.param(
+            (NODE, GROUP, JOB, *(of(JOB, pod.phase("Failed")) for pod in (A, B))),
+            "podgroup/g",
+            Outcome.BLOCKED,
+            "podgroup default/g does not run: 2 pods have ended and none is alive; the gang needs 2 members"
+            " and has 0: job train (parallelism 2, completions 2) has not created them yet",
+            id="all members have failed and the Job owes more",
+        ),
+        pytest.param(
+            (NODE, GROUP, *(pod.phase("Succeeded") for pod in (A, B))),
+            "podgroup/g",
+            Outcome.FINISHED,
+            "podgroup default/g has ended: 2 pods have ended and none is alive",
+            id="a gang that is over",
+        ),
+        pytest.param(
+            (NODE, OTHERS.gpus(8), OTHERS.named("x").nominated("n1").priority(1)),
+            "pod/w0",
+            Outcome.BUSY,
+            "pod default/w0 waits: 8 of 8 nvidia.com/gpu free, 4 of them for nominated pods",
+            id="a nominated pod has what looks free",
+        ),
+        *(
+            pytest.param(
+                (NODE, OTHERS.gpus(8).scheduler(name).nominated("n1")),
+                "pod/w0",
+                Outcome.FITS,
+                f"pod default/w0 fits now: on node n1; {name} has not placed it yet",
+                id=f"a nomination of its own is not in its way, under {name}",
+            )
+            for name in ("default-scheduler", "muster")
+        ),
+        pytest.param(
+            (NODE, OTHERS.gpus(8).priority(2), OTHERS.named("x").nominated("n1").priority(1)),
+            "pod/w0",
+            Outcome.FITS,
+            "pod default/w0 fits now: on node n1; default-scheduler has not placed it yet",
+            id="a nominated pod of lower priority is not in the way",
+        ),
+        pytest.param(
+            (NODE, OTHERS.host_port(80).attempted("0/1 nodes are available: 1 no free ports.")),
+            "pod/w0",
+            Outcome.UNKNOWN,
+            "pod default/w0: could not tell, there is room, and default-scheduler alone judges host ports;"
+            " it says: 0/1 nodes are available: 1 no free ports.",
+            id="refused for what only its scheduler judges",
+        ),
+        pytest.param(
+            (NODE, OTHERS.attempted("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")),
+            "pod/w0",
+            Outcome.FITS,
+            "pod default/w0 fits now: on node n1; default-scheduler has not placed it yet",
+            id="refused for what has come free since",
+        ),
+        pytest.param(
+            (NODE, GROUP, A, B.scheduler("batch").ungated()),
+            "pod/a",
+            Outcome.BLOCKED,
+            "pod default/a waits: gang default/g has 1 of 2 members; 1 more waits for batch",
+            id="a member whose gang is split hears what Muster says",
+        ),
+        pytest.param(
+            (NODE, GROUP, A, B.scheduler("batch").ungated()),
+            "pod/b",
+            Outcome.FITS,
+            "pod default/b fits now: its gang has seats for 2 of 2 pods that wait, on n1; batch and muster"
+            " have not placed them yet",
+            id="the other member of a split gang",
+        ),
+        pytest.param(
             (NODE, replica_set("web", 2), of(replica_set("web", 2), OTHERS.on("n1"))),
             "replicaset/web",
             Outcome.RUNS,
@@ -297,12 +387,133 @@ def test_what_is_not_there_is_an_error_that_says_whether_it_was_looked_for() -> 
 
 def test_what_was_not_read_limits_the_verdict() -> None:
     limited = explain(facts(NODE, OTHERS, namespaces=("default",)), Subject("pod", "default", "w0"))
+    assert limited.verdict.sentence == (
+        "pod default/w0 fits now: on node n1; default-scheduler has not placed it yet;"
+        " at best, since other namespaces were not read"
+    )
     assert limited.unseen == (
         "pods of the namespaces default alone were read: what is free is an upper bound",
     )
+
+
+def test_without_pods_nothing_is_said_of_them() -> None:
+    unseen = (Unseen("Pod", "forbidden"),)
+    for what, *objects in (("podgroup/g", GROUP), ("job/train", JOB)):
+        blind = explain(
+            facts(NODE, *objects, unseen=unseen), Subject(*what.replace("/", "/default/").split("/"))
+        )
+        assert (blind.verdict.code, blind.verdict.exit) == (Outcome.UNKNOWN, 2)
+        assert blind.verdict.sentence.endswith(": could not tell, since pods were not read")
+        assert [f.code for section in blind.sections for f in section.findings if f.weight != "note"] == []
+
+
+def test_a_node_that_could_not_be_read_takes_the_proof_away() -> None:
+    limited = facts(NODE, OTHERS.gpus(16), unseen=(Unseen("Node n2", "an odd quantity"),))
+    found = explain(limited, Subject("pod", "default", "w0")).verdict
+    assert (found.code, found.sentence) == (
+        Outcome.NO_PACKING,
+        "pod default/w0 waits: no packing was found, which is no proof, since some nodes could not be read:"
+        " a pod requests 16 nvidia.com/gpu and the largest node has 8",
+    )
+
+
+def test_seats_of_pods_that_are_gangs_of_their_own_are_not_in_the_way_of_their_owner() -> None:
+    twins = job("twins", 2)
+    pods = [of(twins, make_pod(name).gpus(4).gated()) for name in ("t0", "t1")]
+
+    def said(gang: GangKey) -> Refusal:
+        return Refusal(reason=Reason.BUSY, gang=gang, have=0, need=1, subject="no room")
+
+    seen = facts(NODE, twins, *pods, refusal=said, state=lambda gang: GangState.PLANNED)
+    ask = Subject("job", "default", "twins")
+    assert explain(seen, ask).verdict.sentence == "job default/twins waits: no room"
+    for name in ("t0", "t1"):
+        single = seen.inventory.pods[PodUid(f"uid-{name}")].gang
+        assert single is not None
+        seen.inventory.reserve(
+            Plan(gang=single, seats=(Seat(PodUid(f"uid-{name}"), NodeName("n1"), pod_of(pods[0]).template),))
+        )
+    assert explain(seen, ask).verdict.sentence == (
+        "job default/twins fits: Muster has reserved 2 seats for 2 of 2 waiting pods"
+    )
+
+
+def test_where_no_muster_runs_none_has_reserved_anything() -> None:
+    seen = facts(NODE, GROUP, A, B, state=lambda gang: GangState.PLANNED, supposed=True)
+    plan = Plan(
+        gang=key("g"), seats=tuple(Seat(PodUid(f"uid-{n}"), NodeName("n1"), pod_of(A).template) for n in "ab")
+    )
+    seen.inventory.reserve(plan)
+    found = [explain(seen, Subject(*what)).verdict.sentence for what in (
+        ("podgroup", "default", "g"), ("pod", "default", "a"),
+    )]  # fmt: skip
+    assert found == [
+        "podgroup default/g fits: Muster would reserve 2 seats for it now",
+        "pod default/a fits: Muster would reserve a seat on node n1 for it now",
+    ]
 
 
 def test_without_nodes_nothing_is_said_about_room() -> None:
     blind = explain(facts(OTHERS, unseen=(Unseen("Node", "forbidden"),)), Subject("pod", "default", "w0"))
     assert (blind.verdict.code, blind.verdict.exit) == (Outcome.UNKNOWN, 2)
     assert blind.verdict.sentence == "pod default/w0: could not tell, since nodes were not read"
+
+
+def test_what_blocks_comes_first_in_its_section() -> None:
+    pods = [A, B.gate("example.com/hold")]
+    (group,) = [s for s in report("podgroup/g", NODE, GROUP, *pods).sections if s.title.startswith("Gang")]
+    order = [finding.weight for finding in group.findings]
+    assert order == sorted(order, key=list(Weight).index)
+    assert (order[0], order[-1]) == (Weight.BLOCKS, Weight.NOTE)
+
+
+def test_a_quota_of_which_no_event_tells_is_named() -> None:
+    spent = {"requests.nvidia.com/gpu": "8"}
+    found = report("job/train", NODE, JOB, quota("gpus", hard=spent, used=spent)).verdict
+    assert (found.code, found.sentence) == (
+        Outcome.BLOCKED,
+        "job default/train has no pods: quota gpus leaves 0 nvidia.com/gpu, and each of 2 pods to come from"
+        " job train asks for 1",
+    )
+
+
+HELD = OTHERS.gate("example.com/hold")
+NO_VOLUME = OTHERS.volume_claim("data")
+NO_TEMPLATE = uses_template(OTHERS, "gone")
+NO_CLAIM = OTHERS.resource_claim("gone")
+NO_CLASS = OTHERS.resource_claim("open")
+OPEN = make_claim("open").request("nope")
+
+
+@pytest.mark.parametrize("bad", [HELD, NO_VOLUME, NO_TEMPLATE, NO_CLAIM, NO_CLASS])
+def test_what_keeps_one_pod_does_not_block_others_that_can_do_without_it(bad: PodBuilder) -> None:
+    two = job("two")
+    good, bad = of(two, OTHERS.named("good")), of(two, bad.named("bad"))
+    assert report("job/two", NODE, OPEN, two, good, bad).verdict.code is Outcome.FITS
+    assert report("pod/good", NODE, OPEN, two, good, bad).verdict.code is Outcome.FITS
+    assert report("pod/bad", NODE, OPEN, two, good, bad).verdict.code is Outcome.BLOCKED
+    assert report("job/two", NODE, OPEN, two, bad).verdict.code is Outcome.BLOCKED
+    three = [pod.scheduler("batch").ungated() for pod in (A, B)]
+    member = bad.named("c").gang("g").scheduler("batch")
+    assert report("podgroup/g", NODE, OPEN, GROUP, *three, member).verdict.code is Outcome.FITS
+    assert report("podgroup/g", NODE, OPEN, GROUP.minimum(3), *three, member.gpus(0)).verdict.exit == 1
+
+
+@pytest.mark.parametrize("kind", ["ResourceClaim", "DeviceClass", "ResourceSlice"])
+def test_claims_that_were_not_read_leave_it_open_whether_the_pod_fits(kind: str) -> None:
+    unseen = (Unseen(f"{kind}.resource.k8s.io", "forbidden"),)
+    objects = (
+        NODE,
+        OTHERS.resource_claim("c"),
+        make_claim("c").request(),
+        make_class(),
+        make_slice("n1").gpus(1),
+    )
+    found = report("pod/w0", *objects, unseen=unseen).verdict
+    assert (found.code, found.sentence) == (
+        Outcome.UNKNOWN,
+        "pod default/w0: could not tell, there is room, and what its resource claims need was not read"
+        f" ({kind})",
+    )
+    assert report("pod/w0", *objects).verdict.code is Outcome.FITS
+    assert report("pod/w0", NODE, OTHERS, unseen=unseen).verdict.code is Outcome.FITS

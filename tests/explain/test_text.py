@@ -91,14 +91,18 @@ def test_a_next_step_is_told_once() -> None:
 def test_what_is_long_is_broken_or_cut_but_never_the_verdict_nor_a_command() -> None:
     words, command = "every good boy deserves fudge " * 8, "kubectl get " + "x" * 120
     long = Finding(
-        "Long", Weight.BLOCKS, words, (Evidence("node/n", ".f", "v" * 200),), (Step("read", command),)
+        "Long", Weight.BLOCKS, words, (Evidence("node/n", ".f", "v " * 200),), (Step("read", command),)
     )
     seen = report(long, unseen=("not read (why): " + ", ".join(["Kind.example.com"] * 40),))
     lines = text(seen).splitlines()
     assert [line for line in lines if len(line) > COLUMNS] == [f"            read:   {command}"]
-    assert any(line.endswith("v…") for line in lines)
+    place = lines.index("            node/n   .f")
+    assert [line.strip() for line in lines[place + 1 : place + 4]] == [
+        *["v " * 42 + "v"] * 2, "v " * 41 + "v…",
+    ]  # fmt: skip
+    assert "v…" not in text(seen, wide=True)
     assert lines[-1].endswith(" …: -o wide")
-    assert "v" * 200 in text(seen, wide=True)
+    assert ("v " * 200).strip() in text(seen, wide=True)
     assert text(seen, wide=True).count("Kind.example.com") == 40
     long_verdict = Report(seen.subject, verdict(Outcome.BUSY, words), ())
     assert text(long_verdict).splitlines()[0] == words.strip()
@@ -109,3 +113,15 @@ def test_nothing_in_an_object_breaks_the_lines() -> None:
     lines = text(report(odd)).splitlines()
     assert "  note    a b [31m [Odd]" in lines
     assert "            node/n   .x   one two" in lines
+
+
+def test_a_line_that_is_long_only_because_of_its_neighbours_is_not_folded() -> None:
+    rows = (
+        Evidence("node/n", ".f" * 30, "v"),
+        Evidence("resource/of/a/long/name", ".f", "w"),
+        Evidence("k", "", "x" * 90),
+    )
+    lines = [line.strip() for line in text(report(Finding("Long", Weight.BLOCKS, "x", rows))).splitlines()]
+    assert f"node/n   {'.f' * 30}   v" in lines
+    assert "resource/of/a/long/name   .f   w" in lines
+    assert lines[lines.index("k") + 1].startswith("xxx")

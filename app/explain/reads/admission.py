@@ -41,7 +41,7 @@ _REFUSALS: Final = (
 
 def short_of_pods(case: Case) -> list[Maker]:
     """Makers that have fewer pods than they are to have."""
-    return [maker for maker in case.makers if maker.there < maker.wanted]
+    return [] if case.facts.blind("Pod") else [maker for maker in case.makers if maker.short]
 
 
 def _refused(case: Case) -> Iterator[tuple[Maker, Happened]]:
@@ -112,7 +112,10 @@ def quota_exceeded(case: Case) -> Iterable[Hit]:
 
 def _told(case: Case, event: Happened) -> Evidence:
     when = moment(event.at, case.facts.now) if event.at else "at an unknown time"
-    return Evidence(event.object, ".message", f"{event.message} ({event.reason} {when}{event.count})")
+    of_status = "" if event.object.startswith("event/") else ".status.conditions[ReplicaFailure]"
+    return Evidence(
+        event.object, f"{of_status}.message", f"{event.message} ({event.reason} {when}{event.count})"
+    )
 
 
 def _hard(case: Case, quota: str, requested: str) -> Iterator[Evidence]:
@@ -164,11 +167,12 @@ def _why(message: str) -> str:
 @finding(
     "QuotaTooSmall",
     read=Read.GROUP,
+    weight=Weight.BLOCKS,
     sentence="quota {quota} leaves {left} {name}, and each of {missing} to come from {maker} asks for"
     " {asked}",
     meaning=(
         "What a ResourceQuota has left is less than one more pod of this template requests. The next attempt"
-        " to create one will be refused, if the quota's scopes cover the pod."
+        " to create one will be refused. Quotas with scopes are not judged."
     ),
     confirm=("kubectl describe resourcequota -n {namespace} {quota}",),
     decide=("raise the quota {quota}, or ask for less in namespace {namespace}",),
@@ -177,23 +181,27 @@ def quota_too_small(case: Case) -> Iterable[Hit]:
     """No event tells of it, and the sum shows that one more pod would exceed a quota."""
     told = {maker.object for maker, _ in _refused(case)}
     for maker in short_of_pods(case):
-        if maker.object in told:
-            continue
-        asked = _asked(maker.raw)
-        for quota in case.objects.of("ResourceQuota", case.subject.namespace):
-            for name, left, one in _exceeded(quota, asked):
-                plain = name.removeprefix("requests.")
-                used, hard = (mapping(quota, "status", kind).get(name) for kind in ("used", "hard"))
-                yield hit(
-                    Evidence(named(quota), f".status.used['{name}']", f"{used} of {hard}"),
-                    quota=text(quota, "metadata", "name"),
-                    left=in_units(plain, left),
-                    name=plain,
-                    asked=in_units(plain, one),
-                    missing=count(maker.wanted - maker.there, "pod"),
-                    maker=maker.name,
-                    namespace=case.subject.namespace,
-                )
+        for quota, name, left, one in _too_small(case, maker) if maker.object not in told else ():
+            plain = name.removeprefix("requests.")
+            used, hard = (mapping(quota, "status", kind).get(name) for kind in ("used", "hard"))
+            yield hit(
+                Evidence(named(quota), f".status.used['{name}']", f"{used} of {hard}"),
+                weight=_weight(case, maker),
+                quota=text(quota, "metadata", "name"),
+                left=in_units(plain, left),
+                name=plain,
+                asked=in_units(plain, one),
+                missing=count(maker.wanted - maker.there, "pod"),
+                maker=maker.name,
+                namespace=case.subject.namespace,
+            )
+
+
+def _too_small(case: Case, maker: Maker) -> Iterator[tuple[JsonObject, str, int, int]]:
+    """(quota, name, left, asked) of each count that one more pod of the maker would exceed."""
+    asked = _asked(maker.raw)
+    for quota in case.objects.of("ResourceQuota", case.subject.namespace):
+        yield from ((quota, *found) for found in _exceeded(quota, asked))
 
 
 def _asked(maker: JsonObject) -> dict[str, int]:
@@ -240,7 +248,8 @@ def pods_not_created(case: Case) -> Iterable[Hit]:
     """Pods are missing, without a trace."""
     told = {maker.object for maker, _ in _refused(case)}
     for maker in short_of_pods(case):
-        if maker.object not in told and case.gang is None and not _ordered(maker):
+        explained = maker.object in told or _ordered(maker) or any(_too_small(case, maker))
+        if case.gang is None and not explained:
             evidence = Evidence(maker.object, ".spec", f"{maker.bound_by}; {maker.there} there")
             path = maker.name.replace(" ", "/")
             wanted = count(maker.wanted, "pod")

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from app.domain.gang import GangState
 from app.domain.ids import GangKey
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.domain.resources import is_device
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
+from app.explain.reads.evidence import name_of, object_of
 from app.explain.words import count, in_units, listed, stamp
 from app.inventory.gangs import Gang
 
@@ -39,6 +39,8 @@ def earlier_gangs(case: Case) -> Iterable[Hit]:
     gang = case.gang
     if gang is None or not case.ours or case.fits or isinstance(case.when_empty, Refusal):
         return
+    if not gang.roll.quorum:
+        return  # it does not stand in the line
     named = _named(case, gang.key)
     wanted, own = set(case.devices), _place(gang)
     waiting = [other for other in case.inventory.gangs if other is not gang and _waits(other, wanted)]
@@ -74,14 +76,14 @@ def _place(gang: Gang) -> tuple[bool, int, int, str]:
 
 def _standing(gang: Gang) -> Evidence:
     value = f"{gang.roll.priority}, created {stamp(gang.roll.created)}"
-    return Evidence(f"podgroup.{gang.key.api}/{gang.key}", "priority", value)
+    return Evidence(object_of(gang.key), "priority", value)
 
 
 @finding(
     "ReservedForOthers",
     read=Read.GROUP,
     weight=Weight.NOTE,
-    sentence="{held} {name} on nodes that it may use are reserved for {who}",
+    sentence="{held} {name} on nodes that it may use {would} for {who}",
     meaning=(
         "Muster sets seats aside for a gang that fits, until each of its members is bound or the plan is"
         " dropped. Reserved devices look free in `kubectl describe node`. A reservation that leads nowhere is"
@@ -103,16 +105,17 @@ def reserved_for_others(case: Case) -> Iterable[Hit]:
         if gangs:
             most = gangs.most_common()
             yield hit(
-                *(Evidence(f"podgroup.{k.api}/{k}", f"reserved {name}", in_units(name, n)) for k, n in most),
+                *(Evidence(object_of(key), f"reserved {name}", in_units(name, n)) for key, n in most),
                 held=in_units(name, gangs.total()),
                 name=name,
-                who=listed(f"gang {key} ({_state(case, key)})" for key, _ in most),
+                would="would be reserved first" if case.facts.supposed else "are reserved",
+                who=listed(f"{name_of(key)}{_state(case, key)}" for key, _ in most),
             )
 
 
 def _state(case: Case, key: GangKey) -> str:
     gang = case.inventory.gangs.get(key)
-    return case.facts.state(gang) if gang is not None else GangState.PLANNED
+    return f" ({case.facts.state(gang)})" if gang is not None and not case.facts.supposed else ""
 
 
 @finding(

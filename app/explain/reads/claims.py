@@ -12,7 +12,7 @@ from app.explain.dra.claims import CLAIM, CLASS, SLICE, TEMPLATE, Asked, control
 from app.explain.dra.requests import labelled
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.objects import text
-from app.explain.reads.claims_words import pods_of, who
+from app.explain.reads.claims_words import pods_of, weight_of, who
 
 KINDS: Final = (CLAIM, TEMPLATE, CLASS, SLICE)
 """What read 4 rests on."""
@@ -52,8 +52,14 @@ def template_missing(case: Case) -> Iterable[Hit]:
         if asked.reference.template and not asked.reference.claim and asked.source is None:
             missing[asked.reference.template].append(asked)
     for name, group in missing.items():
-        evidence = map(naming, group)
-        yield hit(*evidence, template=name, namespace=case.subject.namespace, who=who(pods_of(group)))
+        evidence, pods = map(naming, group), pods_of(group)
+        yield hit(
+            *evidence,
+            weight=weight_of(case, pods),
+            template=name,
+            namespace=case.subject.namespace,
+            who=who(pods),
+        )
 
 
 @finding(
@@ -85,7 +91,14 @@ def not_created(case: Case) -> Iterable[Hit]:
             for a in group
         ]
         pods = pods_of(group)
-        yield hit(*evidence, template=name, who=who(pods), namespace=case.subject.namespace, pod=pods[0].name)
+        yield hit(
+            *evidence,
+            weight=weight_of(case, pods),
+            template=name,
+            who=who(pods),
+            namespace=case.subject.namespace,
+            pod=pods[0].name,
+        )
 
 
 @finding(
@@ -109,8 +122,14 @@ def claim_missing(case: Case) -> Iterable[Hit]:
         if asked.reference.claim and asked.claim is None:
             missing[asked.reference.claim].append(asked)
     for name, group in missing.items():
-        evidence = map(naming, group)
-        yield hit(*evidence, claim=name, namespace=case.subject.namespace, who=who(pods_of(group)))
+        evidence, pods = map(naming, group), pods_of(group)
+        yield hit(
+            *evidence,
+            weight=weight_of(case, pods),
+            claim=name,
+            namespace=case.subject.namespace,
+            who=who(pods),
+        )
 
 
 @finding(
@@ -133,17 +152,18 @@ def not_usable(case: Case) -> Iterable[Hit]:
             continue
         since = text(claim, "metadata", "deletionTimestamp")
         if since:
-            yield _unusable(asked, "it is being deleted", ".metadata.deletionTimestamp", since)
+            yield _unusable(case, asked, "it is being deleted", ".metadata.deletionTimestamp", since)
         elif asked.reference.template and not is_for(claim, asked.pod, case.raw(asked.pod)):
             owner = controller(claim)
             what = f"{text(owner, 'kind')} {text(owner, 'name')} ({text(owner, 'uid')})" if owner else "none"
-            yield _unusable(asked, "it was made for another owner", ".metadata.ownerReferences", what)
+            yield _unusable(case, asked, "it was made for another owner", ".metadata.ownerReferences", what)
 
 
-def _unusable(asked: Asked, why: str, field: str, value: str) -> Hit:
+def _unusable(case: Case, asked: Asked, why: str, field: str, value: str) -> Hit:
     found = Evidence(f"resourceclaim/{asked.pod.namespace}/{asked.reference.claim}", field, value)
     claim, pod = asked.reference.claim, asked.pod
-    return hit(found, why=why, claim=claim, namespace=pod.namespace, pod=pod.name)
+    weight = weight_of(case, [pod])
+    return hit(found, weight=weight, why=why, claim=claim, namespace=pod.namespace, pod=pod.name)
 
 
 @finding(
@@ -171,7 +191,8 @@ def class_missing(case: Case) -> Iterable[Hit]:
                 missing[name].append(asked)
     for name, group in missing.items():
         evidence = dict.fromkeys(e for asked in group for e in _naming(asked, name))
-        yield hit(*evidence, name=name, source=labelled(group[0].source), who=who(pods_of(group)))
+        pods, source = pods_of(group), labelled(group[0].source)
+        yield hit(*evidence, weight=weight_of(case, pods), name=name, source=source, who=who(pods))
 
 
 def _naming(asked: Asked, name: str) -> Iterable[Evidence]:
@@ -185,7 +206,7 @@ def _naming(asked: Asked, name: str) -> Iterable[Evidence]:
     "ResourceClaimsUnseen",
     read=Read.CLAIMS,
     weight=Weight.WARNS,
-    sentence="could not tell what the resource claims of {who} come to: {kind} was not read",
+    sentence="could not tell what the resource claims of {who} come to: not read: {kinds}",
     meaning=(
         "Without claims, templates, classes and slices there is no saying whether the devices of a claim are"
         " there or who holds them. Reading them takes permission for the group resource.k8s.io, and an API"
@@ -194,12 +215,14 @@ def _naming(asked: Asked, name: str) -> Iterable[Evidence]:
     confirm=("kubectl api-resources --api-group=resource.k8s.io", "kubectl auth can-i list resourceslices"),
 )
 def unseen(case: Case) -> Iterable[Hit]:
-    """Per kind that was not read although the pods have claims."""
+    """Kinds that were not read although the pods have claims."""
     pods = [pod for pod in case.asking if "resource claims" in pod.template.unmodelled]
-    for kind in KINDS:
-        why = next((unseen.why for unseen in case.facts.unseen if unseen.what == kind), None)
-        if pods and why is not None:
-            yield hit(Evidence(kind, "", why), who=who(pods), kind=kind)
+    made = not any(one.reference.template and not one.reference.claim for one in case.claims)
+    matter = [kind for kind in KINDS if kind != TEMPLATE or not made]  # once made, a claim needs no template
+    whys = {one.what: one.why for one in case.facts.unseen if one.what in matter}
+    if pods and whys:
+        kinds = ", ".join(kind.partition(".")[0] for kind in whys)
+        yield hit(*(Evidence(kind, "", why) for kind, why in whys.items()), who=who(pods), kinds=kinds)
 
 
 FINDINGS: Final[tuple[Topic[Case], ...]] = (

@@ -22,7 +22,8 @@ from app.explain.dra.claims import (
 )
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.objects import JsonObject, maps, name_of, namespace_of, text
-from app.explain.reads.claims_words import listed, pods_of, who
+from app.explain.reads.claims_words import pods_of, weight_of, who
+from app.explain.words import listed
 
 
 def allocations(case: Case) -> Iterable[tuple[JsonObject, list[Asked]]]:
@@ -117,6 +118,7 @@ def full(case: Case) -> Iterable[Hit]:
         if count >= MOST_CONSUMERS and left:
             yield hit(
                 Evidence(f"resourceclaim/{label(claim)}", ".status.reservedFor", f"{count} entries"),
+                weight=weight_of(case, left),
                 claim=name_of(claim),
                 namespace=namespace_of(claim),
                 count=count,

@@ -12,7 +12,7 @@ from app.explain.dra.pools import Supply
 from app.explain.dra.requests import Wanted
 from app.explain.dra.selectors import driver_of, parse
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
-from app.explain.reads.claims_words import who
+from app.explain.reads.claims_words import weight_of, who
 
 SLICES: Final = "kubectl get resourceslices --sort-by .spec.driver"
 
@@ -37,6 +37,7 @@ def no_slices(case: Case) -> Iterable[Hit]:
         if drivers:
             yield hit(
                 *(Evidence("resourceslices", ".spec.driver", f"none is {one}") for one in drivers),
+                weight=weight_of(case, need.pods.values()),
                 driver=" and ".join(drivers),
                 who=who(need.pods.values()),
                 what=need.request,
@@ -71,6 +72,7 @@ def too_few(case: Case) -> Iterable[Hit]:
         if need.short(when_empty=True) and not _absent(case, need):
             yield hit(
                 *shown(case, need),
+                weight=weight_of(case, need.pods.values()),
                 who=who(need.pods.values()),
                 what=need.request,
                 most="; ".join(dict.fromkeys(map(_at_most, need.supplies))),
@@ -95,8 +97,10 @@ def _at_most(supply: Supply) -> str:
     confirm=(SLICES, "kubectl get resourceclaims -A"),
 )
 def free(case: Case) -> Iterable[Hit]:
-    """Per alternative of each request, where there are any devices."""
+    """Per alternative of each request, where there are any devices, and would be enough if all were free."""
     for need in case.needs:
+        if need.short(when_empty=True):
+            continue  # a finding of its own, with the same numbers
         for wanted, supply in need.options:
             if supply.usable:
                 everything = sum(supply.usable.values())

@@ -12,7 +12,7 @@ from app.explain.dra.claims import CLAIM, label
 from app.explain.dra.pools import Supply
 from app.explain.finding import MOST_EVIDENCE, Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.objects import JsonObject, name_of, namespace_of, text
-from app.explain.reads.claims_words import listed
+from app.explain.words import listed, span
 
 
 def _largest(supply: Supply) -> list[tuple[JsonObject, int]]:
@@ -120,15 +120,7 @@ def _age(case: Case, claim: JsonObject) -> str:
     since = case.facts.now - (given or made)
     if not case.facts.now or not (given or made) or since < 0:
         return ""
-    return f" ({'allocated' if given else 'made'} {_duration(since)} ago)"
-
-
-def _duration(given: int) -> str:
-    """The largest unit of a time in seconds: `3d`, `5h`, `12m`, `40s`."""
-    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
-        if given >= length:
-            return f"{given // length}{unit}"
-    return f"{given}s"
+    return f" ({'allocated' if given else 'made'} {span(since)} ago)"
 
 
 FINDINGS: Final[tuple[Topic[Case], ...]] = (held, in_vain)

@@ -17,7 +17,8 @@ from app.explain.dra.claims import Asked, Consumer, State
 from app.explain.finding import Hit, Read, Topic, Weight, finding, hit
 from app.explain.objects import JsonObject, name_of, namespace_of
 from app.explain.reads.claims_allocated import allocations, consumers_of, results, whereabouts
-from app.explain.reads.claims_words import listed, pods_of, who
+from app.explain.reads.claims_words import pods_of, weight_of, who
+from app.explain.words import listed
 from app.inventory.columns import Mask
 from app.planner.capacity import seats_per_row
 
@@ -82,12 +83,12 @@ class _Pin(msgspec.Struct):
 
 
 def _pinned(case: Case, pins: list[_Pin], *, shared: bool) -> Hit:
-    first = pins[0].claim
+    first, pods = pins[0].claim, [pod for pin in pins for pod in pin.pods]
     users = listed(dict.fromkeys(str(other) for pin in pins for other in pin.others))
     return hit(
         *(one for pin in pins for one in (*results(pin.claim), *consumers_of(pin.claim, pin.others))),
-        weight=Weight.BLOCKS if shared else None,
-        who=who([pod for pin in pins for pod in pin.pods]),
+        weight=(weight_of(case, pods) or Weight.BLOCKS) if shared else None,
+        who=who(pods),
         places=listed(f"claim {name_of(pin.claim)} on {pin.place}" for pin in pins),
         outlook=f"used by {users}, so they stay there"
         if shared

@@ -11,7 +11,7 @@ from app.explain.case import Case
 from app.explain.dra.pools import Taint
 from app.explain.dra.selectors import driver_of
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
-from app.explain.reads.claims_words import listed
+from app.explain.words import listed
 
 
 @finding(

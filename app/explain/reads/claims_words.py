@@ -1,23 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phrases that the sentences on claims share: who, and which of many."""
+"""What the findings on claims share: who, which of many, and whether the rest can do without them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from app.domain.pod import Pod
+from app.explain.case import Case
 from app.explain.dra.claims import Asked
-
-FEW: Final = 3
-"""So many names a sentence has; the rest is counted."""
-
-
-def listed(names: Iterable[object]) -> str:
-    """`a, b, c and 4 more`."""
-    every = list(names)
-    more = f" and {len(every) - FEW} more" if len(every) > FEW else ""
-    return ", ".join(map(str, every[:FEW])) + more
+from app.explain.finding import Weight
 
 
 def who(given: Iterable[Pod]) -> str:
@@ -25,6 +16,11 @@ def who(given: Iterable[Pod]) -> str:
     pods = list(given)
     others = f" and {len(pods) - 1} others" if len(pods) > 2 else f" and {pods[-1].name}" * (len(pods) - 1)
     return f"pod {pods[0].name}{others}"
+
+
+def weight_of(case: Case, pods: Iterable[Pod]) -> Weight | None:
+    """What keeps these pods from starting need not block the rest; None for the usual weight."""
+    return Weight.WARNS if case.spares(pods) else None
 
 
 def pods_of(group: Iterable[Asked]) -> list[Pod]:

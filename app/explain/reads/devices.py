@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from app.domain.resources import PODS
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.pool import Pool
@@ -21,7 +22,7 @@ from app.explain.words import count, in_units
     weight=Weight.NOTE,
     sentence=(
         "{name}: {free} of {there} free where the pods may go, at most {most} on one node;"
-        " a pod asks for {ask}, and {enough} of {nodes} nodes have as many free"
+        " a pod asks for {ask}; nodes with as many free: {enough} of {nodes}"
     ),
     meaning=(
         "What is free is allocatable, less what pods on the node request, less what is reserved for others or"
@@ -34,7 +35,9 @@ from app.explain.words import count, in_units
 def free_devices(case: Case) -> Iterable[Hit]:
     """Per resource that is asked for: free in sum, on one node, and nodes with room for a pod."""
     pools = () if case.booked else case.pools  # what its own seats take is not free, and not in its way
-    return (_free(case, pool) for pool in pools if pool.usable.any() and not _scattered(pool))
+    if case.fits:
+        pools = [pool for pool in pools if pool.name != PODS]  # nobody asked for them
+    return (_free(case, pool) for pool in pools if pool.usable.any() and not scattered(pool))
 
 
 @finding(
@@ -57,10 +60,11 @@ def free_devices(case: Case) -> Iterable[Hit]:
 )
 def fragmentation(case: Case) -> Iterable[Hit]:
     """Per resource: enough is free in sum, and no node has enough for one pod."""
-    return (_free(case, pool) for pool in case.pools if _scattered(pool) and not case.booked)
+    return (_free(case, pool) for pool in case.pools if scattered(pool) and not case.booked)
 
 
-def _scattered(pool: Pool) -> bool:
+def scattered(pool: Pool) -> bool:
+    """Whether enough is free in sum for a pod, and no node has it."""
     free, large = pool.free[pool.usable], pool.allocatable[pool.usable].max(initial=0)
     return bool(free.sum() >= pool.ask > free.max(initial=0) and large >= pool.ask)
 

@@ -125,6 +125,8 @@ def scheduler_not_seen(case: Case) -> Iterable[Hit]:
         return
     name = case.inventory.scheduler
     own = [lease for lease in leases if text(lease, "metadata", "name") == name]
+    if not own and case.facts.namespaces is not None:
+        return  # it may be in a namespace that was not read
     late = [_late(lease, case.facts.now) for lease in own]
     if own and not all(late):
         return

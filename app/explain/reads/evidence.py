@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence that several findings share: the numbers of a pool, a value of a node or of a pod."""
+"""Evidence that several findings share: numbers of a pool, values of a node or a pod, names of gangs."""
 
 from __future__ import annotations
 
+import numpy as np
+
+from app.domain.ids import GangApi, GangKey
 from app.domain.pod import Pod
 from app.explain.case import Case
 from app.explain.finding import Evidence
 from app.explain.pool import Pool
 from app.explain.words import in_units
-from app.inventory.columns import Rows
+from app.inventory.columns import Matrix, Rows
 
 
 def numbers(pool: Pool, rows: Rows | list[int]) -> str:
@@ -21,6 +24,25 @@ def numbers(pool: Pool, rows: Rows | list[int]) -> str:
         "capacity": pool.capacity,
     }
     return ", ".join(f"{in_units(pool.name, int(each[rows].sum()))} {word}" for word, each in columns.items())
+
+
+def free_of(case: Case, name: str) -> Matrix:
+    """What is free of one resource for the pods by row, admitted or not; never below 0, shape (rows,)."""
+    column = case.view.column_of.get(name)
+    if column is None or column >= len(case.view.free):
+        return np.zeros(case.inventory.columns.rows, np.int64)
+    free: Matrix = np.maximum(case.view.free[column], 0)
+    return free
+
+
+def object_of(key: GangKey) -> str:
+    """A gang as kubectl names what makes it one: its PodGroup, of which API must be said, or its only pod."""
+    return f"pod/{key}" if key.api is GangApi.SINGLE else f"podgroup.{key.api}/{key}"
+
+
+def name_of(key: GangKey) -> str:
+    """The same in a sentence."""
+    return f"pod {key}" if key.api is GangApi.SINGLE else f"gang {key}"
 
 
 def on_node(case: Case, row: int, field: str, value: str) -> Evidence:

@@ -10,6 +10,7 @@ from app.domain.ids import GangApi, GangKey
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.objects import dig, text
+from app.explain.reads.evidence import object_of
 from app.explain.reads.scheduler import LABEL_FIELD, NATIVE_FIELD
 from app.explain.words import count, listed
 
@@ -19,11 +20,6 @@ _MINIMUM: Final = {
     GangApi.LABEL: ".spec.minMember",
     GangApi.NATIVE: ".spec.schedulingPolicy.gang.minCount",
 }
-
-
-def object_of(key: GangKey) -> str:
-    """A PodGroup as kubectl names it; of which API must be said."""
-    return f"podgroup.{key.api}/{key.namespace}/{key.name}"
 
 
 def field_of(key: GangKey) -> str:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from heapq import nlargest
 from operator import itemgetter
 from typing import Final
 
-from app.domain.ids import GangApi, GangKey, PodUid
+from app.domain.ids import GangKey, PodUid
 from app.domain.pod import Pod
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.pool import Ledger, Pool, asked
-from app.explain.reads.evidence import of_pod
-from app.explain.words import count, in_units, listed
+from app.explain.reads.evidence import name_of, object_of, of_pod
+from app.explain.words import count, in_units, listed, stamp
 
 STARTUP_SECONDS: Final = 600
 """A pod younger than this that has not started may well be pulling its image."""
@@ -45,13 +44,16 @@ def holders(case: Case) -> Iterable[Hit]:
                 nlargest(100, ledger.held.items(), key=itemgetter(1)),
                 key=lambda item: (-item[1], str(item[0])),
             )
-            names = [(_name(case, key), in_units(pool.name, amount)) for key, amount in most]
+            names = [(_name(case, key), in_units(pool.name, amount)) for key, amount in most[:3]]
             rest = f"; {len(ledger.held) - 3} more" if len(ledger.held) > 3 else ""
             yield hit(
-                *(Evidence(name, pool.name, f"holds {amount}") for name, amount in names),
+                *(
+                    Evidence(_object(case, key), pool.name, f"holds {in_units(pool.name, amount)}")
+                    for key, amount in most
+                ),
                 name=pool.name,
                 used=in_units(pool.name, sum(ledger.held.values())),
-                who=", ".join(f"{name} ({amount})" for name, amount in names[:3]) + rest,
+                who=", ".join(f"{name} ({amount})" for name, amount in names) + rest,
                 namespace=_namespace(case, most[0][0]),
             )
 
@@ -79,10 +81,10 @@ def held_by_terminating(case: Case) -> Iterable[Hit]:
             yield _idle(
                 pool,
                 late + [pod for pod in going if pod not in late],
-                {pod.uid: (".metadata.deletionTimestamp", _due(pod)) for pod in going},
+                {pod.uid: (".metadata.deletionTimestamp", stamp(pod.expiry)) for pod in going},
                 weight=Weight.WARNS if late else None,
                 pods=count(len(going), "pod"),
-                late=f", {len(late)} of them past the grace period" if late else "",
+                late=_late(len(late), len(going)),
             )
 
 
@@ -170,8 +172,12 @@ def _ledgers(case: Case) -> Iterator[tuple[Pool, Ledger]]:
 
 def _name(case: Case, key: GangKey | PodUid) -> str:
     if isinstance(key, GangKey):
-        return f"pod {key}" if key.api is GangApi.SINGLE else f"gang {key}"
+        return name_of(key)
     return f"pod {case.inventory.pods[key].key}"
+
+
+def _object(case: Case, key: GangKey | PodUid) -> str:
+    return object_of(key) if isinstance(key, GangKey) else f"pod/{case.inventory.pods[key].key}"
 
 
 def _namespace(case: Case, key: GangKey | PodUid) -> str:
@@ -206,8 +212,10 @@ def _idle(
     )
 
 
-def _due(pod: Pod) -> str:
-    return datetime.fromtimestamp(pod.expiry, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _late(late: int, going: int) -> str:
+    if not late:
+        return ""
+    return f"{'' if late == going else f', {late} of them'} past the grace period"
 
 
 def _not_working(case: Case, pod: Pod) -> str:

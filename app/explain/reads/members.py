@@ -9,17 +9,24 @@ from typing import Final
 
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
-from app.explain.makers import STATEFUL_SET
+from app.explain.makers import MAKERS, STATEFUL_SET
 from app.explain.objects import text
+from app.explain.reads.evidence import object_of
 from app.explain.reads.scheduler import owner_of, starts_as_one
 from app.explain.words import count, listed
 
 
 def lacking(case: Case) -> int:
     """Members that the gang's minimum wants and that do not exist, bound, waiting or counted as succeeded."""
-    if case.gang is None or not case.gang.defined:
+    if case.gang is None or not case.gang.defined or case.facts.blind("Pod") or _over(case):
         return 0
     return max(0, case.minimum - case.settled - len(case.waiting))
+
+
+def _over(case: Case) -> bool:
+    """Whether all members there were have ended, and nobody is to create more."""
+    none_left = case.pods and not case.waiting and not case.bound
+    return bool(none_left) and not any(maker.short for maker in case.makers)
 
 
 @finding(
@@ -58,6 +65,9 @@ def _weight(case: Case) -> Weight | None:
 
 def _who(case: Case, minimum: int) -> str:
     if not case.makers:
+        unread = [kind.partition(".")[0] for kind in MAKERS if case.facts.blind(kind)]
+        if unread:
+            return f"what would create more could not be told: not read: {', '.join(unread)}"
         return "nothing was found that would create more"
     wanted = sum(one.wanted for one in case.makers)
     who = listed(f"{one.name} ({one.bound_by})" for one in case.makers if one.wanted or not wanted)
@@ -83,7 +93,7 @@ def ordered_ready(case: Case) -> Iterable[Hit]:
     """Members are missing, and a StatefulSet that would create them waits for one of those that wait."""
     for maker in case.makers if lacking(case) else ():
         policy = text(maker.raw, "spec", "podManagementPolicy") or "OrderedReady"
-        if maker.kind == STATEFUL_SET and policy == "OrderedReady" and maker.there < maker.wanted:
+        if maker.kind == STATEFUL_SET and policy == "OrderedReady" and maker.short:
             yield hit(
                 Evidence(maker.object, ".spec.podManagementPolicy", policy),
                 weight=_weight(case),
@@ -113,10 +123,10 @@ def foreign_gate(case: Case) -> Iterable[Hit]:
     for gate, number in gates.items():
         held = [pod for pod in case.waiting if gate in pod.foreign_gates]
         owner = owner_of(gate)
-        enough = case.settled + sum(not pod.foreign_gates for pod in case.waiting) >= case.minimum
+        spared = case.spares(pod for pod in case.waiting if pod.foreign_gates)
         yield hit(
             *(Evidence(f"pod/{pod.key}", ".spec.schedulingGates", gate) for pod in held),
-            weight=Weight.WARNS if enough and (case.focus is None or case.focus not in held) else None,
+            weight=Weight.WARNS if spared else None,
             gate=gate,
             owner=f" ({owner})" if owner else "",
             pods=f"pod {held[0].name}" if number == 1 else f"{number} of {len(case.waiting)} waiting pods",
@@ -191,7 +201,7 @@ def more_than_minimum(case: Case) -> Iterable[Hit]:
     if case.gang is not None and case.gang.group is not None and case.waiting and alive > case.minimum > 1:
         group = case.gang.key
         yield hit(
-            Evidence(f"podgroup.{group.api}/{group}", "minimum", str(case.minimum)),
+            Evidence(object_of(group), "minimum", str(case.minimum)),
             minimum=case.minimum,
             alive=alive,
             surplus=alive - case.minimum,

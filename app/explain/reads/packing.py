@@ -10,10 +10,14 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from app.domain.plan import Demand, Plan
+from app.domain.placement import Template
+from app.domain.plan import Demand, Member, Plan
 from app.domain.reasons import Refusal
+from app.domain.resources import is_device
 from app.explain.case import Case
 from app.explain.finding import MOST_EVIDENCE, Evidence, Hit, Read, Topic, Weight, finding, hit
+from app.explain.reads.devices import scattered
+from app.explain.reads.evidence import free_of
 from app.explain.words import count, in_units, listed
 from app.inventory.columns import Matrix
 from app.planner.plan import plan
@@ -67,16 +71,18 @@ def _most(name: str, able: Matrix) -> str:
     meaning=(
         "A pod needs all it asks for on one node. Free devices that are spread over many nodes add up to"
         " enough and hold no member, or too few of them. The sum counts only nodes that selectors, affinity"
-        " and taints leave. Another resource (cpu, memory, pods) may be what is short on a node."
+        " and taints leave."
     ),
     confirm=("muster explain {kind} -n {namespace} {subject} -o wide",),
     decide=("wait for a whole node, move or end pods that break into nodes, or ask for less per member",),
 )
 def free_but_scattered(case: Case) -> Iterable[Hit]:
-    """Of every device that is asked for enough is free in all, and there is no packing."""
+    """Of every device that is asked for enough is free in all, and there is no packing of the devices."""
     demand, refused = case.demand, case.now
     if demand is None or not isinstance(refused, Refusal) or isinstance(case.when_empty, Refusal):
         return
+    if any(map(scattered, case.pools)) or isinstance(plan(case.view, _devices_of(demand)), Plan):
+        return  # not even one pod has room, or it is another resource that runs out: findings of their own
     sums = [(name, _free(case, name), _asked(demand, name)) for name in case.devices]
     if not sums or any(int(free.sum()) < asked for _, free, asked in sums):
         return
@@ -93,18 +99,20 @@ def free_but_scattered(case: Case) -> Iterable[Hit]:
     )
 
 
-def _free_anywhere(case: Case, name: str) -> Matrix:
-    """Free of one resource by row, never below 0; shape (rows,)."""
-    column = case.view.column_of.get(name)
-    if column is None or column >= len(case.view.free):
-        return np.zeros(case.view.rows, np.int64)
-    free: Matrix = np.maximum(case.view.free[column], 0)
-    return free
+def _devices_of(demand: Demand) -> Demand:
+    """The same, asking for nothing but devices."""
+    made: dict[Template, Template] = {}
+    for one in demand.members:
+        if one.template not in made:
+            devices = tuple((name, amount) for name, amount in one.template.requests if is_device(name))
+            made[one.template] = msgspec.structs.replace(one.template, requests=devices)
+    members = tuple(Member(uid=one.uid, template=made[one.template]) for one in demand.members)
+    return msgspec.structs.replace(demand, members=members)
 
 
 def _free(case: Case, name: str) -> Matrix:
-    """The same, 0 where no member may go."""
-    free: Matrix = np.where(case.admitting[: case.view.rows], _free_anywhere(case, name), 0)
+    """Free of one resource by row, 0 where no member may go; shape (rows,)."""
+    free: Matrix = np.where(case.admitting[: case.view.rows], free_of(case, name), 0)
     return free
 
 
@@ -126,7 +134,7 @@ def _per_node(case: Case, name: str, free: Matrix) -> Iterable[Evidence]:
 def _best(case: Case, demand: Demand, refused: Refusal, name: str, free: Matrix) -> str:
     """The largest part that fits, and where."""
     if not refused.have:
-        return f"no node has room for one; the most on a node is {_most(name, free)}"
+        return f"seats for 0 of {demand.need}; the most on a node is {_most(name, free)}"
     found = plan(case.view, msgspec.structs.replace(demand, need=refused.have))
     if not isinstance(found, Plan):
         return f"seats for {refused.have} of {demand.need}"

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from app.codec.objects import seconds
 from app.domain.pod import Pod
 from app.domain.reasons import Refusal
+from app.explain import attempt
 from app.explain.case import Case
 from app.explain.events import Happened
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
@@ -16,6 +16,7 @@ from app.explain.objects import JsonObject, dig, maps, named, text
 from app.explain.words import count, listed, moment
 
 _CLAIM: Final = "PersistentVolumeClaim"
+_STORAGE: Final = "StorageClass.storage.k8s.io"
 _LONGEST: Final = 400
 
 
@@ -42,27 +43,23 @@ def _short(message: str) -> str:
 def last_attempt(case: Case) -> Iterable[Hit]:
     """The condition of the pod that speaks for the others; a gated pod was not tried."""
     pod = _speaker(case)
-    if pod is None or not pod.outcome or pod.node is not None:
+    if pod is None or pod.node is not None:
         return
-    reason, message, at, _ = _outcome(pod)
-    if not message or reason == "SchedulingGated":
+    said = attempt.last_attempt(pod)
+    if not said.message or said.reason == "SchedulingGated":
         return
-    when = moment(seconds(at), case.facts.now) if seconds(at) else "at an unknown time"
-    evidence = Evidence(f"pod/{pod.key}", ".status.conditions[PodScheduled]", f"{reason}: {message}")
+    when = moment(said.at, case.facts.now) if said.at else "at an unknown time"
+    evidence = Evidence(
+        f"pod/{pod.key}", ".status.conditions[PodScheduled]", f"{said.reason}: {said.message}"
+    )
     yield hit(
         evidence,
         pod=pod.name,
         namespace=pod.namespace,
         scheduler=pod.scheduler,
         when=when,
-        message=_short(message),
+        message=_short(said.message),
     )
-
-
-def _outcome(pod: Pod) -> tuple[str, str, str, str]:
-    reason, _, rest = pod.outcome.partition("|")
-    message, at, probe = (*rest.rsplit("|", 2), "", "")[:3]
-    return reason, " ".join(message.split()), at, probe
 
 
 @finding(
@@ -79,7 +76,7 @@ def _outcome(pod: Pod) -> tuple[str, str, str, str]:
 def latest_event(case: Case) -> Iterable[Hit]:
     """The newest event on the pod that speaks and on the PodGroup, unless the last attempt says the same."""
     pod = _speaker(case)
-    said = _outcome(pod)[1] if pod is not None and pod.outcome else None
+    said = attempt.last_attempt(pod).message if pod is not None else ""
     for kind, name, namespace in _about(case, pod):
         told: list[Happened] = [event for event in case.events.get((kind, name), ()) if event.message != said]
         if told:
@@ -128,6 +125,7 @@ def volume_unbound(case: Case) -> Iterable[Hit]:
         claim = case.objects.get(_CLAIM, namespace, name)
         state, weight = _state(case, claim)
         if state:
+            weight = weight or (Weight.WARNS if case.spares(pods) else None)
             where = claim if claim is not None else case.raw(pods[0])
             field = ".status.phase" if claim is not None else ".spec.volumes"
             value = text(claim, "status", "phase") if claim is not None else name
@@ -155,13 +153,14 @@ def _state(case: Case, claim: JsonObject | None) -> tuple[str, Weight | None]:
     if phase == "Lost":
         return "has lost its volume", None
     name = text(claim, "spec", "storageClassName")
-    storage = case.objects.get("StorageClass.storage.k8s.io", "", name)
+    storage = case.objects.get(_STORAGE, "", name)
     mode = text(storage, "volumeBindingMode") or ("Immediate" if storage is not None else "")
     if mode == "WaitForFirstConsumer":
         return "is bound once a node is chosen", Weight.FINE
     if mode == "Immediate":
         return "is pending, and its storage class binds at once", None
-    why = f"storage class {name} was not found" if name else "it names no storage class"
+    absent = "was not read" if case.facts.blind(_STORAGE) else "was not found"
+    why = f"storage class {name} {absent}" if name else "it names no storage class"
     return f"is pending, and {why}", Weight.WARNS
 
 

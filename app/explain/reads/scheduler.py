@@ -52,8 +52,14 @@ def starts_as_one(case: Case) -> bool:
         return False
     if DEFAULT not in {pod.scheduler for pod in case.waiting}:
         return True
+    return case.gang.key.api is GangApi.NATIVE and _native_gate(case) is not False
+
+
+def _native_gate(case: Case) -> bool | None:
+    """Whether kube-scheduler serves native gangs; None if that could not be told. One that has never heard of
+    the gate does not."""
     gates = case.facts.gates
-    return case.gang.key.api is GangApi.NATIVE and (gates is None or gates.get(NATIVE_GATE, False))
+    return gates.get(NATIVE_GATE, False) if gates is not None else None
 
 
 @finding(
@@ -96,7 +102,7 @@ def _membership(pod: Pod) -> Iterator[Evidence]:
 def _implementation(case: Case, pod: Pod) -> str:
     api = pod.gang.api if pod.gang is not None else None
     if pod.scheduler == case.inventory.scheduler:
-        return _ours(api)
+        return _ours(api) if pod.mixed is None else "none: the pod names two PodGroups, and Muster refuses it"
     if pod.scheduler == DEFAULT:
         return _default(case, api)
     known = _KNOWN.get(pod.scheduler)
@@ -118,9 +124,9 @@ def _ours(api: GangApi | None) -> str:
 def _default(case: Case, api: GangApi | None) -> str:
     if api is not GangApi.NATIVE:
         return f"none: {DEFAULT} places each pod on its own"
-    if case.facts.gates is None:
+    on = _native_gate(case)
+    if on is None:
         return f"kube-scheduler's own, if its feature gate {NATIVE_GATE} is on, which could not be told"
-    on = case.facts.gates.get(NATIVE_GATE, False)
     return "kube-scheduler's own" if on else f"none: kube-scheduler's feature gate {NATIVE_GATE} is off"
 
 
@@ -134,13 +140,17 @@ def _default(case: Case, api: GangApi | None) -> str:
         " on, PodGroups and spec.schedulingGroup are kept; with the scheduler's off, nobody acts on them:"
         " members bind as soon as each finds a place, and a gang that does not fit starts in part."
     ),
-    confirm=("kubectl get --raw /metrics | grep kubernetes_feature_enabled | grep GenericWorkload",),
+    confirm=(
+        "kubectl get pods -n kube-system -l component=kube-scheduler",
+        "kubectl get --raw /api/v1/namespaces/kube-system/pods/https:POD:10259/proxy/metrics"
+        " | grep GenericWorkload",
+    ),
     decide=("turn the gate on in kube-scheduler, or let Muster place the gang",),
 )
 def native_gate_off(case: Case) -> Iterable[Hit]:
     """Native members that wait for a scheduler whose gate is known to be off."""
     members = _waiting(case, DEFAULT, GangApi.NATIVE)
-    if members and case.facts.gates is not None and not case.facts.gates.get(NATIVE_GATE, False):
+    if members and _native_gate(case) is False:
         evidence = (Evidence(f"pod/{pod.key}", NATIVE_FIELD, pod.gang.name) for pod in members if pod.gang)
         yield hit(
             Evidence("kube-scheduler", f"kubernetes_feature_enabled{{name='{NATIVE_GATE}'}}", "0"),
@@ -162,8 +172,8 @@ def native_gate_off(case: Case) -> Iterable[Hit]:
     ),
     confirm=("kubectl get pods -n {namespace} -l scheduling.x-k8s.io/pod-group={group} -o wide",),
     decide=(
-        "let Muster place it: label namespace {namespace} with muster.dev/enabled=gangs and create the pods"
-        " again, or name a scheduler that serves the label in the pod template",
+        "have a scheduler that serves the label place it: create the pods again with its schedulerName, or"
+        " with Muster's admission policy in namespace {namespace}",
     ),
 )
 def label_ignored(case: Case) -> Iterable[Hit]:

@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
+from app.domain.pod import Pod
 from app.domain.resources import is_device
 from app.explain.case import Case
 from app.explain.finding import Hit, Read, Topic, Weight, finding, hit
-from app.explain.reads.evidence import of_pod, on_node
+from app.explain.reads.evidence import free_of, of_pod, on_node
 from app.explain.words import in_units
-from app.inventory.columns import Matrix
 
 
 @finding(
@@ -39,9 +39,10 @@ def another_resource_runs_out(case: Case) -> Iterable[Hit]:
     for pool in case.pools:
         rows = np.flatnonzero(pool.usable & (pool.free >= pool.ask))
         for other, amount in pool.template.requests:
-            free = _free(case, other)[rows]
+            free = free_of(case, other)[rows]
             short = rows[free < amount]
-            if other != pool.name and len(short):
+            too_large = amount > int(case.inventory.columns.allocatable(other).max(initial=0))
+            if other != pool.name and len(short) and not too_large:  # that is a finding of its own
                 yield hit(
                     *(
                         on_node(
@@ -111,24 +112,21 @@ def request_too_large(case: Case) -> Iterable[Hit]:
 )
 def not_judged(case: Case) -> Iterable[Hit]:
     """Constraints that the planner does not model."""
-    what = list(dict.fromkeys(one for template in case.templates for one in template.unmodelled))
-    if what and case.waiting:
-        pod = next(pod for pod in case.waiting if pod.template.unmodelled)
+    every = {pod.uid: _unjudged(pod) for pod in case.waiting}
+    pod = next((pod for pod in case.waiting if every[pod.uid]), None)
+    if pod is not None:
+        what = dict.fromkeys(one for each in every.values() for one in each)
         yield hit(
-            of_pod(pod, ".spec", ", ".join(pod.template.unmodelled)),
+            of_pod(pod, ".spec", ", ".join(every[pod.uid])),
             what=", ".join(what),
             pod=pod.name,
             namespace=pod.namespace,
         )
 
 
-def _free(case: Case, name: str) -> Matrix:
-    """What is free of one resource for the pods, shape (rows,)."""
-    column = case.view.column_of.get(name)
-    if column is None or column >= len(case.view.free):
-        return np.zeros(case.inventory.columns.rows, np.int64)
-    free: Matrix = np.maximum(case.view.free[column], 0)
-    return free
+def _unjudged(pod: Pod) -> list[str]:
+    """Without resource claims, which are told with the claims."""
+    return [one for one in pod.template.unmodelled if one != "resource claims"]
 
 
 FINDINGS: Final[tuple[Topic[Case], ...]] = (another_resource_runs_out, request_too_large, not_judged)

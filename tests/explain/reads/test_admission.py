@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.explain.facts import Unseen
 from app.explain.finding import Evidence, Weight
 from app.explain.reads.admission import creation_refused, pods_not_created, quota_exceeded, quota_too_small
 from tests.builders import GPU, make_group, make_pod
@@ -119,7 +120,10 @@ def test_a_replica_set_remembers_what_no_event_tells_any_more() -> None:
     owner = replica_set("web", 2).set("status.conditions", [failure])
     (finding,) = found(quota_exceeded, "replicaset/web", owner)
     assert finding.text.startswith("quota gpus refuses 2 pods of replicaset web: requested")
-    assert finding.evidence[0].object == "replicaset/default/web"
+    assert (finding.evidence[0].object, finding.evidence[0].field) == (
+        "replicaset/default/web",
+        ".status.conditions[ReplicaFailure].message",
+    )
     cured = owner.set("status.conditions", [{**failure, "status": "False"}])
     assert not found(quota_exceeded, "replicaset/web", cured)
 
@@ -129,7 +133,7 @@ def test_a_sum_that_leaves_too_little_for_one_more() -> None:
     assert finding.text == (
         "quota gpus leaves 1 nvidia.com/gpu, and each of 4 pods to come from job train asks for 2"
     )
-    assert finding.weight is Weight.WARNS
+    assert finding.weight is Weight.BLOCKS
     assert not found(quota_too_small, "job/train", JOB, SPENT, REFUSED), "the event has said it"
     roomy = quota("gpus", hard={NAME: "9"}, used={NAME: "7"})
     assert not found(quota_too_small, "job/train", JOB, roomy)
@@ -155,6 +159,9 @@ def test_pods_that_are_missing_without_a_trace() -> None:
     assert finding.text == "replicaset web has 0 of 2 pods, and nothing that was read says why"
     assert finding.steps[0].command == "kubectl describe -n default replicaset/web"
     assert not found(pods_not_created, "job/train", JOB, REFUSED)
+    assert not found(pods_not_created, "job/train", JOB, SPENT), "the quota says why"
+    unseen = (Unseen("Pod", "forbidden"),)
+    assert not found(pods_not_created, "job/train", JOB, unseen=unseen), "they may be there"
 
 
 def test_an_ordered_stateful_set_may_have_fewer_for_a_while() -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from app.domain.plan import Plan, Seat
 from app.domain.reasons import Reason, Refusal
 from app.explain.case import resolve
@@ -58,6 +60,10 @@ def test_gangs_that_ask_for_something_else_or_cannot_start_are_not_before_it() -
     assert not found(earlier_gangs, "podgroup/second", NODE, HOLDER, group.minimum(2), member, *SECOND)
     assert not found(earlier_gangs, "podgroup/second", NODE, HOLDER, member, *SECOND)
     assert not found(earlier_gangs, "podgroup/second", NODE, *FIRST, *SECOND), "it fits"
+    lacking = (SECOND[0].minimum(2), SECOND[1])
+    assert not found(earlier_gangs, "podgroup/second", NODE, HOLDER, *FIRST, *lacking), (
+        "it is not in the line"
+    )
 
 
 def reserving(*objects: PodBuilder | GroupBuilder, holder: PodBuilder) -> Facts:
@@ -80,6 +86,16 @@ def test_seats_that_are_reserved_for_others() -> None:
     )
     assert not reserved_for_others(resolve(seen, Subject("podgroup", "default", "first"))), "its own seats"
     assert seen.inventory.book.count(key("first")) == 1
+
+
+def test_a_gang_of_one_is_called_a_pod_and_what_nobody_reserved_yet_is_said_so() -> None:
+    one = make_pod("one").gpus(8).gated()
+    seen = structs.replace(reserving(one, *SECOND, holder=one), supposed=True)
+    (finding,) = reserved_for_others(resolve(seen, Subject("podgroup", "default", "second")))
+    assert finding.text == (
+        "8 nvidia.com/gpu on nodes that it may use would be reserved first for pod default/one"
+    )
+    assert finding.evidence[0].object == "pod/default/one"
 
 
 def test_nominated_pods_count_as_placed() -> None:

@@ -101,11 +101,12 @@ def test_claims_that_were_not_read_are_not_called_missing() -> None:
     unseen = (Unseen("ResourceClaim.resource.k8s.io", "the server does not serve it"),)
     findings = found(claims.unseen, "pod/w0", POD.resource_claim("shared"), NODE, unseen=unseen)
     assert texts(findings) == [
-        "could not tell what the resource claims of pod w0 come to:"
-        " ResourceClaim.resource.k8s.io was not read"
+        "could not tell what the resource claims of pod w0 come to: not read: ResourceClaim"
     ]
     assert not found(claims.claim_missing, "pod/w0", POD.resource_claim("shared"), NODE, unseen=unseen)
     assert not found(claims.unseen, "pod/w0", POD, NODE, unseen=unseen)
+    templates = (Unseen("ResourceClaimTemplate.resource.k8s.io", "forbidden"),)
+    assert not found(claims.unseen, "pod/w0", FROM_TEMPLATE, NODE, unseen=templates), "its claim is made"
 
 
 def test_a_claim_that_is_being_deleted_serves_nobody() -> None:

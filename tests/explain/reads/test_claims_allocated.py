@@ -27,7 +27,7 @@ def test_what_a_claim_has_been_given_and_for_whom() -> None:
     findings = found(allocation, "pod/w0", POD, OTHER, *NODES, CLAIM.reserved("x", "gone"))
     assert texts(findings) == [
         "devices are allocated for pod w0: claim shared on node n1,"
-        " reserved for pod default/x (priority 7), pod default/gone (gone)"
+        " reserved for pod default/x (priority 7) and pod default/gone (gone)"
     ]
     where = "resourceclaim/default/shared"
     assert findings[0].evidence == (

@@ -81,9 +81,9 @@ def test_devices_of_pods_that_have_finished_or_are_gone() -> None:
     findings = found(in_vain, "pod/w0", POD, *HERE, ONE, claim, done, now=NOW)
     assert texts(findings) == [
         "devices for '1 of class gpu' are held for nobody who runs: 2, by claim team/train"
-        " (made 1h ago) for pod team/x (finished), pod team/vanished (gone)"
+        " (made 60m ago) for pod team/x (finished) and pod team/vanished (gone)"
     ]
-    value = "pod team/x (finished), pod team/vanished (gone)"
+    value = "pod team/x (finished) and pod team/vanished (gone)"
     assert findings[0].evidence == (Evidence("resourceclaim/team/train", ".status.reservedFor", value),)
     assert findings[0].weight is Weight.WARNS
 

@@ -17,7 +17,7 @@ def test_what_is_free_is_told_in_sum_and_for_one_node_with_the_numbers_of_each()
     findings = found(free_devices, "pod/w0", POD, N1, N2, OTHER.on("n1"))
     assert texts(findings) == [
         "nvidia.com/gpu: 11 of 16 free where the pods may go, at most 8 on one node;"
-        " a pod asks for 4, and 1 of 2 nodes have as many free"
+        " a pod asks for 4; nodes with as many free: 1 of 2"
     ]
     assert findings[0].weight is Weight.NOTE
     assert findings[0].evidence == (
@@ -33,7 +33,7 @@ def test_nodes_that_do_not_admit_the_pod_and_pods_that_have_ended_do_not_count()
     findings = found(free_devices, "pod/w0", POD, N1, N2.cordoned(), ended)
     assert texts(findings) == [
         "nvidia.com/gpu: 8 of 8 free where the pods may go, at most 8 on one node;"
-        " a pod asks for 4, and 1 of 1 nodes have as many free"
+        " a pod asks for 4; nodes with as many free: 1 of 1"
     ]
 
 
@@ -41,7 +41,7 @@ def test_a_pod_without_devices_is_told_of_cpu_in_cores() -> None:
     findings = found(free_devices, "pod/c", make_pod("c").cpu("1500m"), make_node("n1"))
     assert texts(findings) == [
         "cpu: 64 of 64 free where the pods may go, at most 64 on one node;"
-        " a pod asks for 1.5, and 1 of 1 nodes have as many free"
+        " a pod asks for 1.5; nodes with as many free: 1 of 1"
     ]
 
 
@@ -63,3 +63,9 @@ def test_too_few_in_sum_or_enough_on_one_node_or_nodes_too_small_is_no_fragmenta
     assert not found(fragmentation, "pod/w0", POD, N1, OTHER.on("n1"))
     assert not found(fragmentation, "pod/w0", POD, N1, N2, OTHER.on("n1"))
     assert not found(fragmentation, "pod/w0", POD.gpus(16), N1, N2)
+
+
+def test_room_for_pods_is_told_only_where_it_runs_out() -> None:
+    pod, node = make_pod("w"), make_node("n1").pods(1)
+    assert not found(free_devices, "pod/w", pod, node)
+    assert found(free_devices, "pod/w", pod, node, make_pod("x").on("n1"))

@@ -46,7 +46,7 @@ def test_the_largest_holders_are_named_and_a_gang_is_one() -> None:
         "8 nvidia.com/gpu are held where the pods may go, the largest holders: gang default/train (4),"
         " pod team-b/x (2), pod default/s (1); 1 more"
     ]
-    assert findings[0].evidence[0] == Evidence("gang default/train", GPU, "holds 4")
+    assert findings[0].evidence[0] == Evidence("podgroup.scheduling.x-k8s.io/default/train", GPU, "holds 4")
 
 
 def test_holders_on_nodes_that_the_pod_may_not_use_are_not_told() -> None:

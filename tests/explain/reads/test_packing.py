@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from app.explain.finding import Evidence, Weight
+from app.explain.reads.devices import fragmentation
 from app.explain.reads.packing import free_but_scattered, minimum_above_cluster
+from app.explain.reads.shortages import another_resource_runs_out
 from tests.builders import GPU, make_group, make_node, make_pod
-from tests.explain.looking import found, texts
+from tests.explain.looking import found
 
 NODES = [make_node(f"n{i}").gpus(8) for i in range(3)]
 MEMBERS = [make_pod(f"w{i}").gpus(8).gang("train").gated() for i in range(4)]
@@ -56,11 +58,17 @@ def test_the_best_part_of_a_gang_is_shown_with_its_nodes() -> None:
     )
 
 
-def test_one_pod_that_no_node_has_room_for() -> None:
-    assert texts(found(free_but_scattered, "pod/w", *NODES, *OTHERS, make_pod("w").gpus(8))) == [
-        "12 nvidia.com/gpu are free on nodes that it may use and 8 are needed, but not together:"
-        " no node has room for one; the most on a node is 4"
-    ]
+def test_one_pod_that_no_node_has_room_for_is_told_with_the_devices_alone() -> None:
+    objects = (*NODES, *OTHERS, make_pod("w").gpus(8))
+    assert len(found(fragmentation, "pod/w", *objects)) == 1
+    assert not found(free_but_scattered, "pod/w", *objects)
+
+
+def test_devices_lie_together_where_another_resource_runs_out() -> None:
+    full = [other.gpus(1).cpu("60") for other in OTHERS]
+    objects = (make_group("train", 2), *NODES, *full, *(member.gpus(4).cpu("32") for member in MEMBERS[:2]))
+    assert not found(free_but_scattered, "podgroup/train", *objects)
+    assert found(another_resource_runs_out, "podgroup/train", *objects)
 
 
 def test_nothing_is_scattered_where_it_fits_is_too_little_or_never_could() -> None:
@@ -80,7 +88,7 @@ def test_nodes_that_may_not_be_used_do_not_count_as_free() -> None:
 def test_many_nodes_are_counted_and_not_all_shown() -> None:
     nodes = [make_node(f"m{i:03}").gpus(4) for i in range(150)]
     big = make_node("big").gpus(8)
-    objects = (*nodes, big, make_pod("x").gpus(8).on("big"), make_pod("w").gpus(8))
-    (finding,) = found(free_but_scattered, "pod/w", *objects)
+    objects = (*nodes, big, NODES[0], make_pod("x").gpus(8).on("big"), make_group("train", 2), *MEMBERS[:2])
+    (finding,) = found(free_but_scattered, "podgroup/train", *objects)
     assert len(finding.evidence) == 100
-    assert finding.evidence[-1] == Evidence("", f"free {GPU}", "on 51 more nodes")
+    assert finding.evidence[-1] == Evidence("", f"free {GPU}", "on 52 more nodes")

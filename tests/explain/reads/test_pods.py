@@ -95,6 +95,14 @@ def test_a_volume_claim_that_is_not_bound(objects: tuple, state: str, weight: We
     assert (finding.text, finding.weight) == (f"volume claim data of pod w0 {state}", weight)
 
 
+def test_a_storage_class_that_was_not_read_is_not_called_absent() -> None:
+    unseen = (Unseen("StorageClass.storage.k8s.io", "forbidden"),)
+    pending = claim("data", "Pending", "fast")
+    assert texts(found(volume_unbound, "pod/w0", USER, pending, unseen=unseen)) == [
+        "volume claim data of pod w0 is pending, and storage class fast was not read"
+    ]
+
+
 def test_claims_that_are_bound_unread_or_not_asked_for() -> None:
     assert not found(volume_unbound, "pod/w0", USER, claim("data", "Bound"))
     assert not found(volume_unbound, "pod/w0", USER, unseen=(Unseen("PersistentVolumeClaim", "forbidden"),))

@@ -30,6 +30,16 @@ GROUP = make_group("train", 2)
         (NATIVE, None, "Muster, by spec.schedulingGroup"),
         (make_pod("w0").gated(), None, "Muster, as a gang of one"),
         (make_pod("w0"), None, "none: the pod names no PodGroup, and Muster lets it through on its own"),
+        (
+            LABEL.native("train"),
+            None,
+            "none: the pod names two PodGroups, and Muster refuses it",
+        ),
+        (
+            NATIVE.scheduler(DEFAULT),
+            {"GenericWorkload": None},
+            "kube-scheduler's own, if its feature gate GenericWorkload is on, which could not be told",
+        ),
         (make_pod("w0").scheduler(DEFAULT), None, "none: default-scheduler places each pod on its own"),
         (LABEL.scheduler(DEFAULT), None, "none: default-scheduler places each pod on its own"),
         (
@@ -56,7 +66,9 @@ GROUP = make_group("train", 2)
         ),
     ],
 )
-def test_the_implementation_is_named(pod: PodBuilder, gates: dict[str, bool] | None, what: str) -> None:
+def test_the_implementation_is_named(
+    pod: PodBuilder, gates: dict[str, bool | None] | None, what: str
+) -> None:
     findings = found(implementation, "pod/w0", pod, gates=gates)
     assert texts(findings) == [f"gang scheduling: {what}"]
 

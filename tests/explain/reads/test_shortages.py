@@ -39,7 +39,24 @@ def test_cpu_that_runs_out_where_devices_are_free() -> None:
     ],
 )
 def test_other_resources_that_run_out(pod: PodBuilder, text: str) -> None:
-    assert text in texts(found(another_resource_runs_out, "pod/w0", pod, NODE))
+    amounts = {"hugepages-1Gi": "4Gi", "rdma/hca": "1"}
+    node, hog = NODE, HOG.requests(amounts)
+    for name, amount in amounts.items():
+        node = node.amount(name, amount)
+    assert text in texts(found(another_resource_runs_out, "pod/w0", pod, node, hog))
+
+
+def test_what_no_node_could_hold_is_told_once() -> None:
+    large = POD.requests({"memory": "1Ti"})
+    assert not found(another_resource_runs_out, "pod/w0", large, NODE)
+    assert len(found(request_too_large, "pod/w0", large, NODE)) == 1
+
+
+def test_claims_are_told_with_the_claims_alone() -> None:
+    assert not found(not_judged, "pod/w0", POD.resource_claim(), NODE)
+    assert texts(found(not_judged, "pod/w0", POD.resource_claim().host_port(80), NODE)) == [
+        "the pods have constraints that only kube-scheduler can judge: host ports"
+    ]
 
 
 def test_a_node_that_is_full_of_pods() -> None:
