@@ -148,7 +148,8 @@ class Columns:
     def use(self, row: int, requests: Iterable[tuple[str, int]]) -> None:
         """A pod holds `requests` on this row from now on."""
         for name, amount in requests:
-            self._used[self.column(name), row] += amount
+            column = self.column(name)  # a new one may replace the matrix
+            self._used[column, row] += amount
 
     def unuse(self, row: int, requests: Iterable[tuple[str, int]]) -> None:
         """A pod holds them no longer."""
@@ -160,7 +161,8 @@ class Columns:
     def reserve(self, row: int, requests: Iterable[tuple[str, int]]) -> None:
         """A seat is set aside."""
         for name, amount in requests:
-            self._reserved[self.column(name), row] += amount
+            column = self.column(name)
+            self._reserved[column, row] += amount
 
     def unreserve(self, row: int, requests: Iterable[tuple[str, int]], *, improves: bool) -> None:
         """A seat is given back; `improves` is false when the same amounts become `used` at once."""
