@@ -42,6 +42,15 @@ class Columns:
         self._used: Matrix = np.zeros(shape, np.int64)
         self._reserved: Matrix = np.zeros(shape, np.int64)
 
+    def copy(self) -> Columns:
+        """The same as of now."""
+        copy = Columns()
+        copy.row_of, copy.column_of = self.row_of.copy(), self.column_of.copy()
+        copy.generation, copy.grown, copy.capacity = self.generation.copy(), self.grown, self.capacity
+        copy._allocatable, copy._used = self._allocatable.copy(), self._used.copy()
+        copy._reserved = self._reserved.copy()
+        return copy
+
     # -- reading
 
     @property
