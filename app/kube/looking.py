@@ -30,7 +30,7 @@ from app.kube.client import Api, object_path, refused
 from app.kube.collect import Page, collect, why
 from app.kube.gates import scheduler_gates
 
-PAGE: Final = 200
+PAGE: Final = 100
 """Pods of a request: they are decoded in one step of the event loop."""
 
 STEP: Final = 50
