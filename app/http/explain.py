@@ -3,7 +3,7 @@
 
 Whatever the verdict, it is an answer with HTTP 200; an error is `{"error": sentence}`. Raw objects are read
 when somebody asks, few at a time and not again for some seconds, so that a page that refreshes is no load for
-the API server. A report is made in one step on the event loop that answers kube-scheduler: it must be quick.
+the API server. Reports are made beside the event loop that answers kube-scheduler, one at a time.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from cachetools import TTLCache
 from fastapi import APIRouter, Response
 
 from app.domain.errors import ApiError, InputError
-from app.explain.explain import explain
-from app.explain.report import Report, Subject, asked
+from app.explain.report import Subject, asked
 from app.explain.sight import Sight
-from app.extender.insight import facts_of
+from app.extender.insight import explained
 from app.extender.service import Service
 from app.http.verbs import JSON
 
@@ -73,7 +72,7 @@ def explanations(
     wall: Callable[[], float] = time.time,
 ) -> APIRouter:
     """The route."""
-    router, looks = APIRouter(), _Looks(reader, clock)
+    router, looks, turn = APIRouter(), _Looks(reader, clock), asyncio.Lock()
 
     async def report(namespace: str, kind: str, name: str) -> tuple[HTTPStatus, object]:
         try:
@@ -84,7 +83,9 @@ def explanations(
         if problem:
             return HTTPStatus.SERVICE_UNAVAILABLE, {"error": problem}
         try:
-            return HTTPStatus.OK, _report(service, await looks.at(subject), subject, now=int(wall()))
+            sight = await looks.at(subject)
+            async with turn:
+                return HTTPStatus.OK, await explained(service, sight, subject, now=int(wall()))
         except InputError as error:
             return HTTPStatus.NOT_FOUND, {"error": str(error)}
         except ApiError as error:
@@ -106,7 +107,3 @@ def _unable(service: Service) -> str:
     if problems:
         return f"Muster is not ready: {problems[0]}"
     return "" if service.active else "this replica is not active: ask the one that plans"
-
-
-def _report(service: Service, sight: Sight, subject: Subject, *, now: int) -> Report:
-    return explain(facts_of(service, sight, now=now), subject)

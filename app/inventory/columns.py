@@ -42,6 +42,15 @@ class Columns:
         self._used: Matrix = np.zeros(shape, np.int64)
         self._reserved: Matrix = np.zeros(shape, np.int64)
 
+    def copy(self) -> Columns:
+        """The same as of now."""
+        copy = Columns()
+        copy.row_of, copy.column_of = self.row_of.copy(), self.column_of.copy()
+        copy.generation, copy.grown, copy.capacity = self.generation.copy(), self.grown, self.capacity
+        copy._allocatable, copy._used = self._allocatable.copy(), self._used.copy()
+        copy._reserved = self._reserved.copy()
+        return copy
+
     # -- reading
 
     @property
@@ -148,7 +157,8 @@ class Columns:
     def use(self, row: int, requests: Iterable[tuple[str, int]]) -> None:
         """A pod holds `requests` on this row from now on."""
         for name, amount in requests:
-            self._used[self.column(name), row] += amount
+            column = self.column(name)  # a new one may replace the matrix
+            self._used[column, row] += amount
 
     def unuse(self, row: int, requests: Iterable[tuple[str, int]]) -> None:
         """A pod holds them no longer."""
@@ -160,7 +170,8 @@ class Columns:
     def reserve(self, row: int, requests: Iterable[tuple[str, int]]) -> None:
         """A seat is set aside."""
         for name, amount in requests:
-            self._reserved[self.column(name), row] += amount
+            column = self.column(name)
+            self._reserved[column, row] += amount
 
     def unreserve(self, row: int, requests: Iterable[tuple[str, int]], *, improves: bool) -> None:
         """A seat is given back; `improves` is false when the same amounts become `used` at once."""

@@ -3,7 +3,8 @@
 
 A gang exists as soon as its PodGroup or its first member does, in either order. Members are keyed by UID,
 so a replacement of the same name is another member. Assumptions: a pod's gang does not change while it
-has a seat (the caller gives the seat back first); the PodGroup object that is there now rules.
+has a seat (the caller gives the seat back first); the PodGroup object that is there now rules; nobody keeps
+a `Gang` for longer than it takes to look at, since a table that was copied changes no gang in place.
 """
 
 from __future__ import annotations
@@ -115,6 +116,15 @@ class RollCall:
             return self.group.created
         return min((pod.created for pod in self._members.values()), default=0)
 
+    def copy(self) -> RollCall:
+        """The same as of now."""
+        copy = RollCall(self.key, self._scheduler)
+        copy.group = self.group
+        copy._members, copy._bound = self._members.copy(), self._bound.copy()
+        copy._ready, copy._gated_by_others = self._ready.copy(), self._gated_by_others.copy()
+        copy._priorities, copy._finished_well = self._priorities.copy(), self._finished_well
+        return copy
+
     def put(self, pod: Pod) -> None:
         """Count a member as it is now."""
         self._discount(self._members.get(pod.uid))
@@ -151,12 +161,16 @@ class RollCall:
 
 
 class Gang:
-    """One gang. `version` grows with every change of its members or its PodGroup."""
+    """One gang. `version` grows with every change of its members or its PodGroup.
 
-    def __init__(self, key: GangKey, scheduler: str) -> None:
-        self.key = key
-        self.version = 0
-        self.roll = RollCall(key, scheduler)
+    `copies` is how many copies of its table there were when it was made: it is in all that were made since.
+    """
+
+    def __init__(self, roll: RollCall, *, version: int = 0, copies: int = 0) -> None:
+        self.key = roll.key
+        self.version = version
+        self.copies = copies
+        self.roll = roll
         """The members as of now."""
 
     @property
@@ -196,6 +210,14 @@ class GangTable:
     def __init__(self, *, scheduler: str) -> None:
         self._gangs: dict[GangKey, Gang] = {}
         self._scheduler = scheduler
+        self._copies = 0
+
+    def copy(self) -> GangTable:
+        """The same as of now; costs little, whoever changes a gang afterwards pays for that one."""
+        copy = GangTable(scheduler=self._scheduler)
+        copy._gangs = self._gangs.copy()
+        copy._copies = self._copies = self._copies + 1
+        return copy
 
     def get(self, key: GangKey) -> Gang | None:
         """The gang, if any member or its PodGroup exists."""
@@ -219,7 +241,8 @@ class GangTable:
 
     def drop(self, pod: Pod) -> None:
         """A pod is no member any more."""
-        if pod.gang is not None and (gang := self._gangs.get(pod.gang)) is not None:
+        if pod.gang is not None and pod.gang in self._gangs:
+            gang = self._make(pod.gang)
             gang.drop(pod.uid)
             self._prune(gang)
 
@@ -230,9 +253,12 @@ class GangTable:
         self._prune(gang)
 
     def _make(self, key: GangKey) -> Gang:
+        """The gang, to be changed: a new one if there is none, or if a copy of the table has it too."""
         gang = self._gangs.get(key)
         if gang is None:
-            gang = self._gangs[key] = Gang(key, self._scheduler)
+            gang = self._gangs[key] = Gang(RollCall(key, self._scheduler), copies=self._copies)
+        elif gang.copies != self._copies:
+            gang = self._gangs[key] = Gang(gang.roll.copy(), version=gang.version, copies=self._copies)
         return gang
 
     def _prune(self, gang: Gang) -> None:

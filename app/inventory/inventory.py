@@ -65,6 +65,20 @@ class Inventory:
         self.holders: dict[str, Counter[str]] = {}
         """Per device: how much each gang or pod holds."""
 
+    def copy(self) -> Inventory:
+        """All of it as of now, for somebody who reads it elsewhere while this one goes on.
+
+        Nodes and pods are values that both share. Takes some milliseconds at 150,000 pods.
+        """
+        copy = Inventory(scheduler=self.scheduler)
+        copy.columns, copy.nodes = self.columns.copy(), self.nodes.copy()
+        copy.gangs, copy.book = self.gangs.copy(), self.book.copy()
+        copy.pods, copy.names = self.pods.copy(), self.names.copy()
+        copy.bad_starts, copy._nominated = self.bad_starts.copy(), self._nominated.copy()
+        copy._plans = self._plans
+        copy.holders = {name: held.copy() for name, held in self.holders.items()}
+        return copy
+
     # -- the watch
 
     def apply(self, changes: Iterable[Change]) -> Touched:

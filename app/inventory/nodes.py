@@ -39,6 +39,15 @@ class NodeTable:
         self.closed: set[int] = set()
         self._masks: LRUCache[_Choice, _Answer] = LRUCache(masks)
 
+    def copy(self) -> NodeTable:
+        """The same as of now."""
+        copy = NodeTable(masks=int(self._masks.maxsize))
+        copy.by_row, copy.count = self.by_row.copy(), self.count
+        copy.capacity, copy.closed = self.capacity.copy(), self.closed.copy()
+        for choice, (template, mask) in self._masks.items():
+            copy._masks[choice] = template, mask.copy()
+        return copy
+
     def get(self, row: int) -> Node | None:
         """The Node on a row."""
         return self.by_row[row] if row < len(self.by_row) else None

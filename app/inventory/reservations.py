@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from copy import copy
 from enum import IntEnum
 
 import msgspec
@@ -74,6 +75,13 @@ class Book:
         self._by_uid: dict[Uid, Booking] = {}
         self._by_gang: dict[GangKey, dict[Uid, Booking]] = {}
         self._by_row: dict[int, set[Uid]] = {}
+
+    def copy(self) -> Book:
+        """The same as of now; bookings change, so they are copied too."""
+        book = Book()
+        for booking in self:
+            book.add(copy(booking))
+        return book
 
     def __len__(self) -> int:
         return len(self._by_uid)

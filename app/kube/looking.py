@@ -7,6 +7,7 @@ All claims and slices of the cluster are read only where a pod of the subject ha
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
@@ -29,7 +30,11 @@ from app.kube.client import Api, object_path, refused
 from app.kube.collect import Page, collect, why
 from app.kube.gates import scheduler_gates
 
-PAGE: Final = 500
+PAGE: Final = 100
+"""Pods of a request: they are decoded in one step of the event loop."""
+
+STEP: Final = 50
+"""Other objects that are."""
 
 _JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
 _OF_DEVICES: Final = ("ResourceClaim", "ResourceSlice", "DeviceTaintRule")
@@ -80,7 +85,7 @@ class Looker:
         names = {kind.name: kind_name(kind) for kind in kinds}
         async for one in collect(self._api, namespace=namespace, kinds=kinds):
             if isinstance(one, Page):
-                found += map(orjson.loads, one.items)
+                found += await _decoded(one.items)
             elif isinstance(one, Gap):
                 unseen.append(Unseen(names[one.kind], one.why))
         return found, unseen
@@ -139,3 +144,12 @@ class Looker:
             return [msgspec.json.decode(body, type=JsonObject)]
         except UNUSABLE as error:
             raise ApiError(f"GET {path}: not an object: {error}") from None
+
+
+async def _decoded(items: list[bytes]) -> list[JsonObject]:
+    """A page, some objects at a time: kube-scheduler's calls are answered in between."""
+    found: list[JsonObject] = []
+    for start in range(0, len(items), STEP):
+        found += map(orjson.loads, items[start : start + STEP])
+        await asyncio.sleep(0)
+    return found

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from app.domain.errors import ApiError
 from app.explain.report import Outcome, Report, Subject
 from app.explain.sight import Sight
+from app.extender.insight import explained
 from tests.builders import make_pod
 from tests.http.door import Door, Reply
 
@@ -106,6 +108,28 @@ def test_who_asks_at_the_same_time_gets_the_same_and_few_are_read_at_once(door: 
     replies = door.world.run(all_at_once())
     assert {reply.status for reply in replies} == {200}
     assert (len(reader.reads), reader.most) == (8, 4)
+
+
+def test_reports_are_made_one_at_a_time(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, most = 0, 0
+
+    async def counted(*args: Any, **more: Any) -> Report:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        try:
+            return await explained(*args, **more)
+        finally:
+            now -= 1
+
+    monkeypatch.setattr("app.http.explain.explained", counted)
+    paths = [f"/explain/default/pod/{name}" for name in ("p", "gone", "p", "p")]
+
+    async def all_at_once() -> list[Reply]:
+        return await asyncio.gather(*(door._call("GET", path, b"", asyncio.Event()) for path in paths))
+
+    assert [reply.status for reply in door.world.run(all_at_once())] == [200, 404, 200, 200]
+    assert most == 1
 
 
 def test_an_api_that_does_not_answer_is_503_and_is_asked_again(door: Door) -> None:

@@ -215,6 +215,19 @@ def test_many_nodes_and_resources_outgrow_the_first_tables() -> None:
     ]
 
 
+def test_resources_that_pods_alone_name_outgrow_the_first_tables() -> None:
+    inventory = inventory_of(NODE, POD)
+    for index in range(20):
+        inventory.apply([seen(make_pod(f"odd-{index}").gpus(2, f"example.com/odd-{index}").on("n1"))])
+    for index in range(20, 60):
+        odd = pod_of(make_pod(f"odd-{index}").gpus(3, f"example.com/odd-{index}"))
+        inventory.hold(Seat(odd.uid, N1, odd.template))
+    columns = inventory.columns
+    assert [columns.cell(f"example.com/odd-{index}", 0) for index in range(20)] == [(0, 2, 0)] * 20
+    assert [columns.cell(f"example.com/odd-{index}", 0) for index in range(20, 60)] == [(0, 0, 3)] * 40
+    assert inventory.columns.cell(GPU, 0) == (8, 0, 0)
+
+
 # -- seats
 
 

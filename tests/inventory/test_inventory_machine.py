@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any walk of events and seats: running sums equal those counted anew, and no refusal goes stale unseen."""
+"""Any walk of events and seats: running sums equal those counted anew, no refusal goes stale unseen, and a
+copy stays what it was."""
 
 from __future__ import annotations
 
@@ -31,6 +32,7 @@ from tests.builders import (
     node_of,
     pod_of,
 )
+from tests.inventory.everything import everything
 
 NODES = st.sampled_from(["n1", "n2", "n3"])
 PODS = st.sampled_from(["p1", "p2", "p3", "p4", "p5"])
@@ -53,6 +55,7 @@ class InventoryMachine(RuleBasedStateMachine):
         self.last_free: dict[int, Free] = {}
         self.last_admitting: set[str] = set()
         self.last_generations: dict[str, int] = {}
+        self.copies: list[tuple[Inventory, object]] = []
 
     # -- events
 
@@ -191,6 +194,19 @@ class InventoryMachine(RuleBasedStateMachine):
             seat, gang = self.seats[uid]
             self.inventory.move(uid, NodeName(node))
             self.seats[uid] = (Seat(uid, NodeName(node), seat.template), gang)
+
+    # -- copies
+
+    @rule()
+    def somebody_takes_a_copy(self) -> None:
+        copy = self.inventory.copy()
+        assert everything(copy) == everything(self.inventory)
+        self.copies = [*self.copies[-1:], (copy, everything(copy))]
+
+    @invariant()
+    def copies_stay_as_they_were(self) -> None:
+        for copy, before in self.copies:
+            assert everything(copy) == before
 
     # -- what must hold
 
