@@ -168,7 +168,7 @@ def error_of(url: str | None) -> str:
 def test_who_does_not_answer_is_named(server: Server) -> None:
     said = error_of("http://127.0.0.1:1")
     assert said == "http://127.0.0.1:1 did not answer GET /overview: Connection refused"
-    assert "was answered with 404: nothing here" in error_of(f"{server.url}/elsewhere")
+    assert "/elsewhere answered GET /overview with 404: nothing here" in error_of(f"{server.url}/elsewhere")
     server.body = b"[1]"
     assert f"{server.url} answered GET /overview with something else" in error_of(server.url)
     assert "did not answer" in error_of(server.url.replace("http", "https"))
