@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 import click
 import msgspec
@@ -27,6 +28,8 @@ from app.simulate.frame import Frame, frame_of
 from app.simulate.manifests import read_manifests
 from app.simulate.submit import Submission
 
+PARTIAL: Final = "nodes or pods may be missing in the snapshot: what looks free here is an upper bound"
+
 Stays = tuple[str, str, str | None, str, str]
 """A row of what stays: namespace, name, gang, state, reason."""
 
@@ -43,8 +46,11 @@ def simulate(
 ) -> bool:
     """Play it and print it; whether everything that was pending is bound. Raises `InputError`."""
     draw = plot_to(plot) if plot is not None else None
-    settings = load()
-    submission = Submission(snapshots.read(snapshot), namespace=namespace, scheduler=settings.scheduler_name)
+    settings, items = load(), snapshots.read(snapshot)
+    submission = Submission(items, namespace=namespace, scheduler=settings.scheduler_name)
+    info = snapshots.info_of(items)
+    if info is not None and info.partial:
+        submission.notes.append(PARTIAL)
     submission.add(obj for path in manifests for obj in read_manifests(path))
     result, before, after = asyncio.run(play(submission, settings, until_quiet=until_quiet))
     if draw is not None:

@@ -19,7 +19,7 @@ from app.cli import demo
 from app.cli.main import app
 from app.cli.scheduler import StandIn
 from app.cli.serving import serving
-from app.cli.simulate import alike
+from app.cli.simulate import PARTIAL, alike
 from app.domain.errors import InputError
 from tests.builders import Builder, Json, PodBuilder, make_group, make_node, make_pod, snapshot
 
@@ -361,6 +361,18 @@ def test_pods_that_differ_in_their_names_alone_share_a_row() -> None:
     for place, value in enumerate(("b", "gang-2", "forming", "fuller")):
         changed = stays("x-3", (*one[:place], value, *one[place + 1 :]))  # type: ignore[arg-type]
         assert alike([stays("x-0", one), changed]) == [stays("x-0", one), changed]
+
+
+@pytest.mark.parametrize(("namespaces", "notes"), [(["team-a"], [PARTIAL]), (None, [])])
+def test_a_snapshot_of_a_part_is_said_to_give_an_upper_bound(
+    desk: Desk, namespaces: list[str] | None, notes: list[str]
+) -> None:
+    info = Builder({
+        "apiVersion": "muster.dev/v1", "kind": "SnapshotInfo", "metadata": {"name": "snapshot"},
+        "counts": {"nodes": 1, "pods": 1}, "namespaces": namespaces,
+    })  # fmt: skip
+    desk.cluster(make_node("n1").gpus(3), make_pod("p").gpus(1), info)
+    assert desk.result()["notes"] == notes
 
 
 def test_the_json_has_everything(desk: Desk) -> None:

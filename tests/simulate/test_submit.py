@@ -304,7 +304,7 @@ def test_timestamps_stay_text(tmp_path: Path) -> None:
         pytest.param(b"\xff\xfe\x00", "is neither YAML nor JSON", id="no text"),
         pytest.param("", "has no object in it", id="empty"),
         pytest.param("- a", "document 1: is not a Kubernetes object", id="a list"),
-        pytest.param("kind: Pod\napiVersion: v1\n", "document 1: has no metadata.name", id="no name"),
+        pytest.param("kind: Pod\napiVersion: v1\n", "document 1: Pod has no metadata.name", id="no name"),
         pytest.param("kind: 1\napiVersion: v1\n", "document 1: is not a Kubernetes object", id="no kind"),
         pytest.param("kind: List\napiVersion: v1\n", "document 1: is a List without items", id="no items"),
     ],

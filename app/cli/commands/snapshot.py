@@ -15,7 +15,7 @@ from app.cli.commands.flags import context, kubeconfig, meant, server
     "-o",
     "--output",
     metavar="FILE",
-    help="Write here, zipped if it ends with .gz; - is stdout. [stdout, or a file with the time in its name]",
+    help="Write here, zipped if it ends with .gz; - is stdout [stdout, or a file with the time in its name].",
 )
 @server
 @click.option("-n", "--namespace", help="Only objects of this namespace, and those of none.")
