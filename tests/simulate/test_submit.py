@@ -70,6 +70,15 @@ def test_an_indexed_job_makes_one_pod_for_each_index_that_runs_at_once() -> None
 
 
 @pytest.mark.parametrize(
+    "many",
+    [job(completions=12_000, parallelism=12_000), workload("ReplicaSet", replicas=12_000)],
+    ids=["Job", "ReplicaSet"],
+)
+def test_of_thousands_of_pods_no_two_have_one_name(many: Json) -> None:
+    assert len(set(names(submitted(many)))) == 12_000
+
+
+@pytest.mark.parametrize(
     ("spec", "count"),
     [
         pytest.param({}, 1, id="one by default"),
