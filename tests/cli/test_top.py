@@ -230,9 +230,10 @@ class Terminal:
         self.master, slave = pty.openpty()
         self.resize(lines, columns)
         command = [sys.executable, "-P", "-m", "app", "top", "--server", url, "--interval", "0.2"]
+        env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         self.process = subprocess.Popen(
             command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            env={**os.environ, "TERM": "xterm-256color"},
+            env={**env, "TERM": "xterm-256color"},
         )  # fmt: skip
         os.close(slave)
         self.shown = ""
