@@ -37,15 +37,8 @@ log = structlog.get_logger()
 def serve_snapshot(settings: Settings, file: Path, *, ops_port: int | None) -> None:
     """Serve the embedded cluster until SIGTERM. Raises `InputError` for an unusable file or port."""
     cluster = SnapshotCluster(snapshots.read(file))
-    service = Service(
-        inventory=Inventory(scheduler=settings.scheduler_name),
-        binder=cluster,
-        admitter=cluster,
-        reporter=cluster,
-        leadership=cluster,
-        problems=list,
-        clock=time.monotonic,
-        timing=settings.timing,
+    service = Service.embedded(
+        cluster, clock=time.monotonic, timing=settings.timing, scheduler=settings.scheduler_name
     )
     cluster.deliver = service.observe
 

@@ -155,10 +155,7 @@ async def _seats(service: Service, count: int) -> None:
 def _service(objects: list[Json]) -> Service:
     """A service on an embedded cluster that has seen all of it once."""
     cluster = SnapshotCluster(objects)
-    service = Service(
-        inventory=Inventory(), binder=cluster, admitter=cluster, reporter=cluster, leadership=cluster,
-        problems=list, clock=time.monotonic,
-    )  # fmt: skip
+    service = Service.embedded(cluster, clock=time.monotonic)
     cluster.deliver = service.observe
     service.observe(cluster.initial())
     service.tick()

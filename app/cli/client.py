@@ -7,6 +7,8 @@ Decides nothing and repeats nothing: what is not answered as the interface promi
 from __future__ import annotations
 
 import http.client
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
@@ -17,6 +19,9 @@ from app.domain.errors import InputError, MusterError
 CALL_SECONDS: Final = 10.0
 LOCAL: Final = "http://127.0.0.1:8888"
 """Where a Muster is looked for when nothing else is said: on the port of the verbs, on loopback."""
+
+CHUNK: Final = 1 << 20
+"""Bytes of a large answer that are held at a time."""
 
 FORWARD: Final = "kubectl -n muster-system port-forward deployment/muster 8888"
 """What brings a live one there."""
@@ -77,21 +82,38 @@ class Client:
         except orjson.JSONDecodeError as error:
             raise NoAnswerError(f"POST {path} was not answered in JSON: {error}") from None
 
+    def chunks(self, path: str, *, seconds: float) -> Iterator[bytes]:
+        """Body of a GET, as it comes, for what is too large to be held."""
+        with self._asked("GET", path, None, seconds) as response:
+            if response.status != 200:
+                raise self._refused("GET", path, response.status, response.read(CHUNK))
+            while bit := response.read(CHUNK):
+                yield bit
+
     def _good(self, method: str, path: str, body: bytes | None, seconds: float) -> bytes:
         status, answer = self._call(method, path, body, seconds)
         if status != 200:
-            text = answer[:200].decode(errors="replace")
-            raise NoAnswerError(f"{method} {path} was answered with {status}: {text}")
+            raise self._refused(method, path, status, answer)
         return answer
 
+    def _refused(self, method: str, path: str, status: int, answer: bytes) -> NoAnswerError:
+        return NoAnswerError(f"{self.url} answered {method} {path} with {status}: {_sentence(answer)}")
+
     def _call(self, method: str, path: str, body: bytes | None, seconds: float) -> tuple[int, bytes]:
+        with self._asked(method, path, body, seconds) as response:
+            return response.status, response.read()
+
+    @contextmanager
+    def _asked(
+        self, method: str, path: str, body: bytes | None, seconds: float
+    ) -> Iterator[http.client.HTTPResponse]:
+        """The answer, to be read; whatever breaks off is a `NoAnswerError`."""
         secure = self._scheme == "https"
         connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         connection = connect(self._host, self._port, timeout=seconds)
         try:
             connection.request(method, self._base + path, body, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            return response.status, response.read()
+            yield connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             why = getattr(error, "strerror", None) or error  # without the number, which tells nobody anything
             raise NoAnswerError(f"{self.url} did not answer {method} {path}: {why}{self._hint}") from None
@@ -102,3 +124,11 @@ class Client:
     def _hint(self) -> str:
         """How a live Muster is reached from a machine where none listens."""
         return f" (for a live Muster: {FORWARD})" if self.url == LOCAL else ""
+
+
+def _sentence(answer: bytes) -> str:
+    """Why there is no answer, in the service's own words where it has any."""
+    try:
+        return str(orjson.loads(answer)["error"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return answer[:200].decode(errors="replace")

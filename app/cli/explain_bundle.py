@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import platform
 import tarfile
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -20,6 +18,7 @@ from typing import Final
 import msgspec
 
 from app import __version__
+from app.cli.whole import whole
 from app.codec.contents import Contents, Item
 from app.codec.redact import Redactor
 from app.codec.snapshot import ListText, SnapshotInfo
@@ -55,14 +54,8 @@ def write(path: Path, report: Report, contents: Contents) -> None:
     """Write the bundle. Raises `InputError` if it cannot be written; there is no file then."""
     packed = _packed(_files(report, contents))
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(packed)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
+        with whole(path) as file:
+            file.write(packed)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}", field="--bundle") from None
 

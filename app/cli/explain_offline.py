@@ -58,16 +58,7 @@ async def _explained(
 def _planned(contents: Contents, scheduler: str, timing: Timing) -> Service:
     """A service after its first round. kube-scheduler has asked about every pod that it can see."""
     nobody = SnapshotCluster(())
-    service = Service(
-        inventory=Inventory(scheduler=scheduler),
-        binder=nobody,
-        admitter=nobody,
-        reporter=nobody,
-        leadership=nobody,
-        problems=list,
-        clock=time.monotonic,
-        timing=timing,
-    )
+    service = Service.embedded(nobody, clock=time.monotonic, timing=timing, scheduler=scheduler)
     service.observe(contents.changes)
     for gang in service.inventory.gangs:
         service.roster.standing(gang.key).called = True

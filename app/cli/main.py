@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 from typing import Final
 
 import click
@@ -55,8 +56,9 @@ app = Commands(
 
 def run() -> None:
     """Console script."""
+    plugin = Path(sys.argv[0]).stem == "kubectl-muster"
     try:
-        app(prog_name="muster")
+        app(prog_name="kubectl muster" if plugin else "muster")
     except MusterError as error:
         print("muster:", *str(error).split(), file=sys.stderr)  # one line, whatever a library has said
         sys.exit(2)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 import click
 import msgspec
@@ -20,13 +21,17 @@ from app.cli.simulate_result import Free, Result, result_of
 from app.cli.table import table
 from app.codec import snapshot as snapshots
 from app.extender.service import Service
-from app.extender.timing import Timing
-from app.inventory.inventory import Inventory
+from app.settings import Settings, load
 from app.simulate.cluster import SnapshotCluster
 from app.simulate.driver import Clock, Driver
 from app.simulate.frame import Frame, frame_of
 from app.simulate.manifests import read_manifests
 from app.simulate.submit import Submission
+
+PARTIAL: Final = "nodes or pods may be missing in the snapshot: what looks free here is an upper bound"
+
+Stays = tuple[str, str, str | None, str, str]
+"""A row of what stays: namespace, name, gang, state, reason."""
 
 
 def simulate(
@@ -41,29 +46,30 @@ def simulate(
 ) -> bool:
     """Play it and print it; whether everything that was pending is bound. Raises `InputError`."""
     draw = plot_to(plot) if plot is not None else None
-    submission = Submission(snapshots.read(snapshot), namespace=namespace)
+    settings, items = load(), snapshots.read(snapshot)
+    submission = Submission(items, namespace=namespace, scheduler=settings.scheduler_name)
+    info = snapshots.info_of(items)
+    if info is not None and info.partial:
+        submission.notes.append(PARTIAL)
     submission.add(obj for path in manifests for obj in read_manifests(path))
-    result, before, after = asyncio.run(play(submission, until_quiet=until_quiet))
+    result, before, after = asyncio.run(play(submission, settings, until_quiet=until_quiet))
     if draw is not None:
         draw(before, after)
-    click.echo(as_json(result) if output == "json" else as_table(result, headers=headers))
+    printed = (
+        as_json(result) if output == "json" else as_table(result, wide=output == "wide", headers=headers)
+    )
+    click.echo(printed)
     return not result.pending
 
 
-async def play(submission: Submission, *, until_quiet: bool) -> tuple[Result, Frame, Frame]:
-    """The result, and the devices before and after."""
+async def play(
+    submission: Submission, settings: Settings, *, until_quiet: bool
+) -> tuple[Result, Frame, Frame]:
+    """The result, and the devices before and after. Of the settings, what `muster serve` would decide by."""
     cluster, clock = SnapshotCluster(submission.items), Clock()
-    service = Service(
-        inventory=Inventory(),
-        binder=cluster,
-        admitter=cluster,
-        reporter=cluster,
-        leadership=cluster,
-        problems=list,
-        clock=clock,
-        timing=Timing(),
-    )
-    driver = Driver(cluster, service, clock)
+    scheduler = settings.scheduler_name
+    service = Service.embedded(cluster, clock=clock, timing=settings.timing, scheduler=scheduler)
+    driver = Driver(cluster, service, clock, scheduler=scheduler)
     driver.begin()
     before = frame_of(driver.cache.inventory)
     await driver.run(until_quiet=until_quiet)
@@ -80,16 +86,34 @@ def as_json(result: Result) -> str:
     return orjson.dumps(msgspec.to_builtins(result), option=orjson.OPT_INDENT_2).decode()
 
 
-def as_table(result: Result, *, headers: bool) -> str:
-    """Two tables and a summary; without `headers` the rows alone."""
+def as_table(result: Result, *, wide: bool, headers: bool) -> str:
+    """Two tables and a summary; without `headers` the rows alone. `wide`: a row for each pod."""
     bound = [(p.order, p.namespace, p.name, p.node, p.gang, f"{p.seconds:g}s") for p in result.bound]
     pending = [(p.namespace, p.name, p.gang, p.state, p.reason) for p in result.pending]
+    if not wide:
+        pending = alike(pending)
     first = table(("order", "namespace", "name", "node", "gang", "after"), bound)
     second = table(("namespace", "name", "gang", "state", "reason"), pending)
     if not headers:
-        return "\n".join([*first.splitlines()[1:], *second.splitlines()[1:]])
+        return "\n\n".join(filter(None, (one.partition("\n")[2] for one in (first, second))))
     blocks = [first if bound else "", second if pending else "", "\n".join(_summary(result))]
     return "\n\n".join(filter(None, blocks))
+
+
+def alike(pods: Iterable[Stays]) -> list[Stays]:
+    """One row for the pods of a namespace that differ in their names alone, where the first was."""
+    groups: dict[tuple[str, str | None, str, str], list[str]] = {}
+    for namespace, name, gang, state, reason in pods:
+        groups.setdefault((namespace, gang, state, reason), []).append(name)
+    return [
+        (namespace, _counted(names), gang, state, reason)
+        for (namespace, gang, state, reason), names in groups.items()
+    ]
+
+
+def _counted(names: list[str]) -> str:
+    """As kubectl cuts a list short."""
+    return names[0] if len(names) == 1 else f"{names[0]} + {len(names) - 1} more..."
 
 
 def _summary(result: Result) -> list[str]:

@@ -8,6 +8,7 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
+from app.cli.whole import whole
 from app.domain.errors import InputError
 from app.simulate.frame import Frame
 from app.simulate.html import html
@@ -24,8 +25,10 @@ def plot_to(file: Path) -> Plot:
     write = _writer(file)
 
     def plot(before: Frame, after: Frame) -> None:
+        drawn = write(picture(before, after))
         try:
-            file.write_bytes(write(picture(before, after)))
+            with whole(file) as target:
+                target.write(drawn)
         except OSError as error:
             raise InputError(f"cannot write {file}: {error.strerror or error}", field="--plot") from None
 

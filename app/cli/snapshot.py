@@ -11,18 +11,17 @@ import asyncio
 import gzip
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Final, TypeAlias
-from urllib.parse import urlsplit
 
 import orjson
 
+from app.cli.client import CHUNK, Client, NoAnswerError
 from app.cli.table import table
+from app.cli.whole import whole
 from app.codec.kinds import KINDS
 from app.codec.snapshot import LIST_END, SnapshotInfo, info_of
 from app.domain.errors import ApiError, InputError
@@ -33,7 +32,6 @@ Source: TypeAlias = Callable[[Write], SnapshotInfo]
 
 STDOUT: Final = "-"
 _LEVEL: Final = 4
-_CHUNK: Final = 1 << 20
 _QUIET_SECONDS: Final = 2.0
 _SERVER_SECONDS: Final = 120.0
 
@@ -84,57 +82,30 @@ def from_cluster(
     return lambda put: asyncio.run(take(put))
 
 
-def from_server(url: str, *, keep_environment: bool) -> Source:
+def from_server(client: Client, *, keep_environment: bool) -> Source:
     """A running Muster, which redacts it before it is sent."""
 
     def take(put: Write) -> SnapshotInfo:
         tail, size = b"", 0
+        path = f"/snapshot?redacted=true&keep-env={str(keep_environment).lower()}"
         with _progress() as progress:
-            for bit in _download(url, keep_environment=keep_environment):
+            for bit in client.chunks(path, seconds=_SERVER_SECONDS):
                 put(bit)
-                tail, size = (tail + bit)[-_CHUNK:], size + len(bit)
+                tail, size = (tail + bit)[-CHUNK:], size + len(bit)
                 progress(f"{size >> 20} MiB")
-        return _last(tail, url)
+        return _last(tail, client.url)
 
     return take
-
-
-def _download(url: str, *, keep_environment: bool) -> Iterator[bytes]:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError("must be like http://127.0.0.1:8888", field="--server")
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    path = f"{parts.path.rstrip('/')}/snapshot?redacted=true&keep-env={str(keep_environment).lower()}"
-    connection = kind(parts.hostname, parts.port, timeout=_SERVER_SECONDS)
-    try:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        if response.status != 200:
-            raise ApiError(f"{url}: {response.status} {_sentence(response.read(_CHUNK))}".rstrip())
-        while bit := response.read(_CHUNK):
-            yield bit
-    except (OSError, HTTPException) as error:
-        raise ApiError(f"no snapshot from {url}: {error or type(error).__name__}") from None
-    finally:
-        connection.close()
-
-
-def _sentence(body: bytes) -> str:
-    """What the server says went wrong."""
-    try:
-        return str(orjson.loads(body)["error"])
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        return "this Muster gives no snapshots"
 
 
 def _last(tail: bytes, url: str) -> SnapshotInfo:
     """The `SnapshotInfo` at the end of what came."""
     if not tail.endswith(LIST_END):
-        raise ApiError(f"{url}: the snapshot broke off")
+        raise NoAnswerError(f"{url}: the snapshot broke off; take it again")
     line = tail.removesuffix(LIST_END).rpartition(b"\n")[2]
     info = info_of([orjson.loads(line)])
     if info is None or not info.redacted:
-        raise ApiError(f"{url}: what came is not redacted")
+        raise NoAnswerError(f"{url}: what came is not redacted")
     return info
 
 
@@ -146,18 +117,12 @@ def _opened(output: str) -> Iterator[Write]:
         sys.stdout.buffer.flush()
         return
     path = Path(output)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as raw:
-            if path.suffix == ".gz":
-                with gzip.GzipFile("", "wb", _LEVEL, raw) as packed:
-                    yield packed.write
-            else:
-                yield raw.write
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    with whole(path) as raw:
+        if path.suffix == ".gz":
+            with gzip.GzipFile("", "wb", _LEVEL, raw) as packed:
+                yield packed.write
+        else:
+            yield raw.write
 
 
 @contextmanager

@@ -36,13 +36,20 @@ def fetch(client: Client) -> Overview:
     try:
         return msgspec.json.decode(client.get(PATH), type=Overview)
     except msgspec.MsgspecError as error:
-        raise NoAnswerError(f"{client.url} answered GET {PATH} with something else: {error}") from None
+        raise _unexpected(client, error) from None
+
+
+def _unexpected(client: Client, error: Exception) -> NoAnswerError:
+    return NoAnswerError(f"{client.url} answered GET {PATH} with something else: {error}")
 
 
 def once(client: Client, *, output: str, headers: bool) -> str:
     """All of it, to be printed once. Raises `NoAnswerError`."""
     if output == "json":
-        return orjson.dumps(orjson.loads(client.get(PATH)), option=orjson.OPT_INDENT_2).decode()
+        try:
+            return orjson.dumps(orjson.loads(client.get(PATH)), option=orjson.OPT_INDENT_2).decode()
+        except orjson.JSONDecodeError as error:
+            raise _unexpected(client, error) from None
     return text(fetch(client), headers=headers)
 
 

@@ -68,3 +68,7 @@ class Leadership(Protocol):
     async def confirm(self) -> bool:
         """Look again now, at most once per call, and say whether active."""
         ...
+
+
+class Cluster(Binder, Admitter, Reporter, Leadership, Protocol):
+    """All of it in one: a cluster in this process."""

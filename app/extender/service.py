@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from typing import Any, Self
 
 from app.codec import extender as wire
 from app.codec.objects import ObjectDecoder
@@ -17,14 +17,14 @@ from app.codec.scores import NO_SCORES
 from app.domain.changes import Change
 from app.domain.errors import InputError
 from app.domain.ids import PodUid
-from app.domain.pod import Pod
+from app.domain.pod import SCHEDULER, Pod
 from app.domain.reasons import Reason, Refusal
 from app.extender.admission import Admission
 from app.extender.bind import NOT_ACTIVE, Bind, HungUp
 from app.extender.filter import Filter
 from app.extender.narrator import Narrator
 from app.extender.offers import Offers
-from app.extender.ports import Admitter, Binder, Leadership, Reporter
+from app.extender.ports import Admitter, Binder, Cluster, Leadership, Reporter
 from app.extender.preempt import preempt
 from app.extender.prioritize import Prioritize
 from app.extender.roster import Roster
@@ -81,6 +81,27 @@ class Service:
         self._round_due = False
         self._arrivals: dict[PodUid, asyncio.Event] = {}
         self._next_narration = 0.0
+
+    @classmethod
+    def embedded(
+        cls,
+        cluster: Cluster,
+        *,
+        clock: Callable[[], float],
+        timing: Timing | None = None,
+        scheduler: str = SCHEDULER,
+    ) -> Self:
+        """On a cluster in this process: it takes every write, and no other replica acts on it."""
+        return cls(
+            inventory=Inventory(scheduler=scheduler),
+            binder=cluster,
+            admitter=cluster,
+            reporter=cluster,
+            leadership=cluster,
+            problems=list,
+            clock=clock,
+            timing=timing,
+        )
 
     # -- the watch
 

@@ -9,6 +9,7 @@ nothing finishes in a simulation.
 from __future__ import annotations
 
 import copy
+import itertools
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -36,6 +37,16 @@ def suffix(seed: str, length: int = 5) -> str:
     return letters
 
 
+def _suffixes(name: str) -> Iterator[str]:
+    """For the pods of one owner, none twice: of ten thousand, a few would share one."""
+    given: set[str] = set()
+    for number in itertools.count():
+        made = suffix(f"{name}/{number}")
+        if made not in given:
+            given.add(made)
+            yield made
+
+
 def pods_of(owner: JsonObject) -> list[JsonObject]:
     """Its pods, in the order of their creation. `owner` has name, namespace and UID.
 
@@ -60,10 +71,11 @@ def _job(owner: JsonObject) -> Iterator[JsonObject]:
     )
     labels = {"job-name": name, "controller-uid": uid}
     labels |= {f"batch.kubernetes.io/{key}": value for key, value in labels.items()}
-    for index in range(0 if spec.get("suspend") else min(parallelism, completions)):
+    count = 0 if spec.get("suspend") else min(parallelism, completions)
+    for index, end in zip(range(count), _suffixes(name), strict=False):
         stem = f"{name}-{index}" if indexed else name
         own = labels | ({"batch.kubernetes.io/job-completion-index": str(index)} if indexed else {})
-        yield _pod(owner, f"{stem}-{suffix(f'{name}/{index}')}", own)
+        yield _pod(owner, f"{stem}-{end}", own)
 
 
 def _stateful_set(owner: JsonObject) -> Iterator[JsonObject]:
@@ -98,8 +110,8 @@ def _deployment(owner: JsonObject) -> Iterator[JsonObject]:
 
 def _replica_set(owner: JsonObject) -> Iterator[JsonObject]:
     name = owner["metadata"]["name"]
-    for index in range(_count(_spec(owner), "replicas", 1)):
-        yield _pod(owner, f"{name}-{suffix(f'{name}/{index}')}", {})
+    for end in itertools.islice(_suffixes(name), _count(_spec(owner), "replicas", 1)):
+        yield _pod(owner, f"{name}-{end}", {})
 
 
 _KINDS: Final[dict[tuple[str, str], Callable[[JsonObject], Iterator[JsonObject]]]] = {

@@ -21,7 +21,7 @@ import orjson
 from app.domain.changes import Change
 from app.domain.ids import NodeName, PodUid
 from app.domain.plan import PodRef
-from app.domain.pod import Pod
+from app.domain.pod import SCHEDULER, Pod
 from app.simulate.cluster import SnapshotCluster
 from app.simulate.scheduling import Cache, Call, Order, Verdict, attempt, binding, order, with_failure
 
@@ -89,7 +89,9 @@ class Bound(NamedTuple):
 class Driver:
     """One kube-scheduler. `bound` is in order; `refusals` has the text of each pod's last failed attempt."""
 
-    def __init__(self, cluster: SnapshotCluster, extender: Extender, clock: Clock) -> None:
+    def __init__(
+        self, cluster: SnapshotCluster, extender: Extender, clock: Clock, *, scheduler: str = SCHEDULER
+    ) -> None:
         self._cluster = cluster
         self._extender = extender
         self.clock = clock
@@ -100,7 +102,7 @@ class Driver:
         self._events = 0
         self._recording = False
         self._moved_at = 0.0
-        self.cache = Cache()
+        self.cache = Cache(scheduler=scheduler)
         self.bound: list[Bound] = []
         self.refusals: dict[PodUid, str] = {}
         cluster.deliver = self._deliver

@@ -63,7 +63,7 @@ def _checked(document: Any, where: str) -> JsonObject:
         raise InputError("is not a Kubernetes object: it has no apiVersion and kind", field=where)
     meta = document.get("metadata")
     if not isinstance(meta, dict) or not _text(meta.get("name") or meta.get("generateName")):
-        raise InputError("has no metadata.name", field=where)
+        raise InputError(f"{document['kind']} has no metadata.name", field=where)
     return document
 
 

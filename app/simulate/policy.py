@@ -18,7 +18,6 @@ from app.domain.resources import is_device, parse_amount
 ENABLED_LABEL: Final = "muster.dev/enabled"
 ENABLED: Final = ("gangs", "gpus")
 _SYSTEM: Final = ("system-cluster-critical", "system-node-critical")
-_CHOICES: Final = ("default-scheduler", SCHEDULER)
 
 
 def enabled(namespace: JsonObject | None) -> str:
@@ -27,24 +26,26 @@ def enabled(namespace: JsonObject | None) -> str:
     return value if value in ENABLED else ""
 
 
-def admit(pod: JsonObject, value: str) -> None:
+def admit(pod: JsonObject, value: str, *, scheduler: str = SCHEDULER) -> None:
     """Change a new pod as the policy would in a namespace labelled with `value` (empty: not at all)."""
     spec = pod["spec"]
-    if not value or not _considered(pod) or not _covered(pod, value):
+    if not value or not _considered(pod, scheduler) or not _covered(pod, value):
         return
-    spec["schedulerName"] = SCHEDULER
+    spec["schedulerName"] = scheduler
     gates = spec.get("schedulingGates") or []
     if all(gate.get("name") != GATE for gate in gates):
         spec["schedulingGates"] = [*gates, {"name": GATE}]
 
 
-def _considered(pod: JsonObject) -> bool:
+def _considered(pod: JsonObject, scheduler: str) -> bool:
     """The policy's match conditions."""
     spec, owners = pod["spec"], pod["metadata"].get("ownerReferences") or []
     daemon = any(o.get("kind") == "DaemonSet" and _is_apps(o.get("apiVersion")) for o in owners)
     chosen = spec.get("schedulerName") or "default-scheduler"
     system = spec.get("priorityClassName") in _SYSTEM
-    return chosen in _CHOICES and not spec.get("nodeName") and not daemon and not system
+    return (
+        chosen in ("default-scheduler", scheduler) and not spec.get("nodeName") and not daemon and not system
+    )
 
 
 def _is_apps(version: object) -> bool:

@@ -33,13 +33,16 @@ class Submission:
     """A snapshot that objects are added to. `pods` are the UIDs of those that came with them; `left_alone`
     says of which why Muster has nothing to do with it; `notes` are for people."""
 
-    def __init__(self, items: Iterable[JsonObject], *, namespace: str = "default") -> None:
-        """`namespace` is for objects that name none."""
+    def __init__(
+        self, items: Iterable[JsonObject], *, namespace: str = "default", scheduler: str = SCHEDULER
+    ) -> None:
+        """`namespace` is for objects that name none; `scheduler` is what Muster's is called."""
         self.items = list(items)
         self.pods: set[PodUid] = set()
         self.left_alone: dict[PodUid, str] = {}
         self.notes: list[str] = []
         self._namespace = namespace
+        self._scheduler = scheduler
         self._at = {key_of(item): index for index, item in enumerate(self.items)}
         self._newest = max(
             (seconds(str(i["metadata"].get("creationTimestamp"))) for i in self.items), default=0
@@ -115,10 +118,10 @@ class Submission:
         pod["status"] = {"phase": "Pending"}
         spec["priority"] = self._priority(spec)
         value = enabled(self._namespace_of(meta["namespace"]))
-        admit(pod, value)
+        admit(pod, value, scheduler=self._scheduler)
         self._store(pod)
         self.pods.add(PodUid(meta["uid"]))
-        if spec.get("schedulerName") != SCHEDULER and not spec.get("nodeName"):
+        if spec.get("schedulerName") != self._scheduler and not spec.get("nodeName"):
             self.left_alone[PodUid(meta["uid"])] = _why_alone(spec, meta["namespace"], value)
 
     def _namespace_of(self, name: str) -> JsonObject | None:

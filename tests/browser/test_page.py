@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from playwright.sync_api import Page, Route
 
 from app.cli.client import Client
 from app.cli.serving import serving
+from app.explain.report import KINDS
 from tests.browser.conftest import Open, Serve
 from tests.builders import Builder, Json, make_group, make_node, make_pod, snapshot
 
@@ -101,7 +103,7 @@ def test_what_the_cluster_calls_things_is_never_run(served: Serve, open_tab: Ope
     assert_harmless(tab.page)
     assert tab.troubles == []
     tab.page.locator("#gangs tbody a").click()
-    tab.sees("#answer", f"Muster knows no podgroup default/{MARKUP}.")
+    tab.sees("#answer", f"Muster could not explain podgroup default/{MARKUP}: it said 404")
     assert_harmless(tab.page)
 
 
@@ -121,7 +123,7 @@ REPORT: Json = {
     "verdict": {"code": "Busy", "sentence": f"gang default/waits is busy {MARKUP}", "exit": 1},
     "sections": [
         {"title": f"Devices {MARKUP}", "findings": [FINDING]},
-        {"title": "Nothing to say", "findings": []},
+        {"title": "Device health", "findings": [], "nothing": f"all is well {MARKUP}"},
     ],
     "unseen": [f"ResourceClaims {MARKUP}"],
 }
@@ -146,9 +148,9 @@ def test_a_gang_is_explained_at_a_click(calm: Client, open_tab: Open) -> None:
     assert f"{calm.url}/explain/default/podgroup/waits" in tab.asked
     shown = tab.text("#answer")
     assert "blocks" in shown.lower() and f"too little is free {MARKUP}" in shown
-    assert f"node n1 status.allocatable is {MARKUP}" in shown
+    assert f"node n1 status.allocatable: {MARKUP}" in shown
     assert f"Next: look at it kubectl get node {MARKUP}" in shown and "The owner decides: wait" in shown
-    assert f"Not seen: ResourceClaims {MARKUP}" in shown and "Nothing to say" not in shown
+    assert f"Not seen: ResourceClaims {MARKUP}" in shown and f"Device health: all is well {MARKUP}" in shown
     assert_harmless(tab.page)
     assert tab.troubles == []
 
@@ -182,21 +184,99 @@ def test_a_refresh_leaves_the_focus_where_it_was(served: Serve, open_tab: Open) 
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "body", "said"),
     [
-        (404, "Muster knows no podgroup default/gone."),
-        (501, "This Muster cannot explain a podgroup."),
-        (503, "Muster could not explain podgroup default/gone: it said 503."),
+        (503, {"error": f"this replica is not active {MARKUP}"}, f": this replica is not active {MARKUP}"),
+        (404, {"detail": "Not Found"}, ": it said 404"),
+        (502, "a proxy's", ": it said 502"),
     ],
 )
-def test_what_cannot_be_explained_is_a_sentence(calm: Client, open_tab: Open, status: int, said: str) -> None:
+def test_what_cannot_be_explained_is_said_in_musters_words(
+    calm: Client, open_tab: Open, status: int, body: object, said: str
+) -> None:
     path = "/#explain/default/podgroup/gone"
-    tab = open_tab(calm, path=path, prepare=explaining(status, {}))
-    tab.sees("#answer", said)
+    tab = open_tab(calm, path=path, prepare=explaining(status, body))
+    tab.sees("#answer", f"Muster could not explain podgroup default/gone{said}")
     assert tab.page.locator("[name=name]").input_value() == "gone"
+    assert_harmless(tab.page)
 
 
-# -- small screens, and servers that go
+def test_the_service_itself_explains_what_the_command_does(calm: Client, open_tab: Open) -> None:
+    tab = open_tab(calm)
+    tab.page.locator(f"{row('waits')} a").click()
+    told = json.loads(calm.get("/explain/default/podgroup/waits"))
+    tab.sees("#answer .verdict", told["verdict"]["sentence"])
+    shown = tab.text("#answer")
+    for section in told["sections"]:
+        assert (section["title"] if section["findings"] else section["nothing"]) in shown
+        assert all(finding["text"] in shown for finding in section["findings"])
+    assert tab.troubles == []
+    tab.page.locator("[name=kind]").select_option("pod")
+    tab.page.locator("[name=name]").fill("nobody")
+    tab.page.get_by_role("button", name="Explain").click()
+    tab.sees("#answer", "there is no pod default/nobody")
+
+
+def test_every_kind_that_can_be_explained_is_offered(calm: Client, open_tab: Open) -> None:
+    options = open_tab(calm).page.locator("[name=kind] option").all()
+    assert {option.get_attribute("value") for option in options} == set(KINDS)
+
+
+def test_long_evidence_is_folded(calm: Client, open_tab: Open) -> None:
+    seen = [{"object": f"node/n{n}", "field": "gpu", "value": "full"} for n in range(200)]
+    long = {**FINDING, "evidence": seen}
+    report = {**REPORT, "sections": [{"title": "Devices", "findings": [long], "nothing": ""}]}
+    tab = open_tab(calm, path="/#explain/default/podgroup/waits", prepare=explaining(200, report))
+    tab.sees("#answer summary", "195 more")
+    last = tab.page.get_by_text("node/n199 gpu: full")
+    assert not last.is_visible()
+    tab.page.locator("#answer summary").press("Enter")
+    last.wait_for()
+
+
+def test_the_last_question_is_the_one_that_is_answered(calm: Client, open_tab: Open) -> None:
+    waiting: list[Route] = []
+
+    def hold(route: Route) -> None:
+        waiting.append(route)
+
+    def hold_the_first(page: Page) -> None:
+        page.route("**/explain/default/podgroup/waits", hold)
+
+    tab = open_tab(calm, path="/#explain/default/podgroup/waits", prepare=hold_the_first)
+    tab.sees("#answer", "Asking")
+    tab.page.locator(f"{row('forms')} a").click()
+    tab.sees("#answer .verdict", "podgroup default/forms")
+    with tab.page.expect_response("**/explain/**"):
+        waiting[0].fulfill(status=200, body=json.dumps(REPORT), content_type="application/json")
+    tab.page.evaluate("new Promise((done) => setTimeout(done))")
+    assert "podgroup default/forms" in tab.text("#answer .verdict")
+
+
+@pytest.mark.parametrize("hash_", ["%", "explain/%/x", "explain/a/b/", "explain/a/b/c/d"])
+def test_an_address_that_asks_nothing_is_left_alone(calm: Client, open_tab: Open, hash_: str) -> None:
+    tab = open_tab(calm, path=f"/#{hash_}")
+    tab.sees(row("waits"), "waiting")
+    assert (tab.text("#answer"), tab.troubles) == ("", [])
+
+
+# -- small screens, many gangs and none, and servers that go
+
+
+def test_an_empty_cluster_is_shown_as_one(served: Serve, open_tab: Open) -> None:
+    tab = open_tab(served(make_node("n1").gpus(8)))
+    tab.sees("#replica", "1 nodes, 0 pods")
+    assert tab.text("#no-gangs") == "There are no gangs."
+    assert (tab.page.locator("#gangs").is_visible(), tab.troubles) == (False, [])
+
+
+def test_of_many_gangs_the_first_are_shown_and_all_are_counted(served: Serve, open_tab: Open) -> None:
+    many = [one for n in range(300) for one in (make_group(f"g{n}", 2), *members(f"g{n}", f"p{n}"))]
+    tab = open_tab(served(*many))
+    tab.sees("#left-out", "The first 200 are shown, 100 more are not.")
+    assert tab.page.locator("#gangs tbody tr").count() == 200
+    assert "300" in tab.text("#states li:has-text('forming')")
+    assert not tab.page.locator("#no-gangs").is_visible()
 
 
 def test_nothing_scrolls_sideways(served: Serve, open_tab: Open) -> None:
@@ -220,6 +300,18 @@ def test_a_paused_page_stays_as_it_is_until_it_goes_on(served: Serve, open_tab: 
     assert (len(tab.asked), tab.page.locator(row("runs")).count()) == (asked, 1)
     tab.page.get_by_role("button", name="Go on").click()
     tab.sees(row("waits"), "planned")
+
+
+def test_a_server_that_has_ended_is_said_to_be_lost(tmp_path: Path, open_tab: Open) -> None:
+    file = tmp_path / "cluster.json"
+    file.write_bytes(snapshot(*CLUSTER))
+    with serving(file) as client:
+        tab = open_tab(client)
+        tab.sees(row("waits"), "waiting")
+    tab.sees("#lost", "Muster has not answered for")
+    assert "waiting" in tab.text(row("waits")), "the last picture stays"
+    tab.page.locator(f"{row('waits')} a").click()
+    tab.sees("#answer", "Muster did not answer")
 
 
 def test_a_server_that_is_lost_is_said_to_be_and_found_again(calm: Client, open_tab: Open) -> None:

@@ -228,3 +228,14 @@ def get(port: int, path: str) -> bytes:
         return connection.getresponse().read()
     finally:
         connection.close()
+
+
+def test_as_a_plugin_it_goes_by_the_name_people_typed() -> None:
+    for name, called in (("kubectl-muster", "kubectl muster"), ("muster", "muster")):
+        script = (
+            f"import sys; sys.argv = ['/bin/{name}', 'top', '--help']; from app.cli.main import run; run()"
+        )
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", script], capture_output=True, text=True, check=False
+        )
+        assert done.stdout.startswith(f"Usage: {called} top [OPTIONS]\n")

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.cli import snapshot as module
+from app.cli.client import Client, NoAnswerError
 from app.cli.main import app
 from app.cli.snapshot import Source, Write, write
 from app.codec.snapshot import ListText, SnapshotInfo, Unseen, info_of, read
@@ -169,8 +170,8 @@ def test_a_running_muster_gives_it_redacted(server: Server, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
-        (429, b'{"error":"one at a time"}', "429 one at a time"),
-        (404, b'{"detail":"Not Found"}', "404 this Muster gives no snapshots"),
+        (429, b'{"error":"one at a time"}', "429: one at a time"),
+        (404, b'{"detail":"Not Found"}', "404: .*Not Found"),
         (200, text()[:-3], "the snapshot broke off"),
         (200, b"", "the snapshot broke off"),
         (200, text(SnapshotInfo(counts={"nodes": 1})), "what came is not redacted"),
@@ -180,20 +181,33 @@ def test_what_is_no_redacted_snapshot_becomes_no_file(
     server: Server, tmp_path: Path, status: int, body: bytes, said: str
 ) -> None:
     server.status, server.body = status, body
-    with pytest.raises(ApiError, match=said):
-        write(module.from_server(url(server), keep_environment=False), str(tmp_path / "f.json"))
+    with pytest.raises(NoAnswerError, match=said):
+        write(module.from_server(Client.of(url(server)), keep_environment=False), str(tmp_path / "f.json"))
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("given", ["127.0.0.1:8888", "ftp://x", "http://", ""])
-def test_an_address_that_is_none_is_said_so(given: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"--server: must be like http://127.0.0.1:8888"):
-        write(module.from_server(given, keep_environment=False), str(tmp_path / "f.json"))
+def test_the_variable_names_the_server_and_a_kubeconfig_wins_over_it(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = tmp_path / "f.json", tmp_path / "no-kubeconfig"
+    monkeypatch.setenv("MUSTER_SERVER", url(server))
+    assert run("-o", str(path)).exit_code == 0
+    assert path.read_bytes() == text()
+    assert str(other) in str(run("-o", str(path), "--kubeconfig", str(other)).exception)
+    assert len(server.asked) == 1
+    assert "leave --namespace" in str(run("-n", "x").exception), "not a file of some other cluster"
 
 
-def test_nobody_there_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(ApiError, match=r"no snapshot from http://127.0.0.1:1: .*refused"):
-        write(module.from_server("http://127.0.0.1:1", keep_environment=False), str(tmp_path / "f.json"))
+@pytest.mark.parametrize("given", ["127.0.0.1:8888", "ftp://x", "http://"])
+def test_an_address_that_is_none_is_said_so(given: str) -> None:
+    said = str(run("--server", given).exception)
+    assert said == f"--server: {given} is not a URL like http://127.0.0.1:8888"
+
+
+def test_nobody_there_is_one_line_and_no_file(tmp_path: Path) -> None:
+    said = str(run("--server", "http://127.0.0.1:1", "-o", str(tmp_path / "f.json")).exception)
+    assert re.fullmatch(r"http://127.0.0.1:1 did not answer GET /snapshot\S+: Connection refused", said)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

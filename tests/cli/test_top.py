@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -26,6 +27,7 @@ from click.testing import CliRunner, Result
 from app.cli import top
 from app.cli.age import age
 from app.cli.client import Client, NoAnswerError
+from app.cli.live import LEAST_REASON, fitting
 from app.cli.main import app
 from app.domain.errors import InputError
 from app.domain.gang import GangState
@@ -159,16 +161,18 @@ def test_the_first_line_says_what_to_think_of_it(change: dict[str, Any], said: s
 # -- nobody there
 
 
-def error_of(url: str | None) -> str:
+def error_of(url: str | None, *, output: str = "table") -> str:
     with pytest.raises((NoAnswerError, InputError)) as caught:
-        top.once(Client.of(url), output="table", headers=True)
+        top.once(Client.of(url), output=output, headers=True)
     return str(caught.value)
 
 
 def test_who_does_not_answer_is_named(server: Server) -> None:
     said = error_of("http://127.0.0.1:1")
     assert said == "http://127.0.0.1:1 did not answer GET /overview: Connection refused"
-    assert "was answered with 404: nothing here" in error_of(f"{server.url}/elsewhere")
+    assert "/elsewhere answered GET /overview with 404: nothing here" in error_of(f"{server.url}/elsewhere")
+    server.body = b"<html>"
+    assert f"{server.url} answered GET /overview with something else" in error_of(server.url, output="json")
     server.body = b"[1]"
     assert f"{server.url} answered GET /overview with something else" in error_of(server.url)
     assert "did not answer" in error_of(server.url.replace("http", "https"))
@@ -226,9 +230,10 @@ class Terminal:
         self.master, slave = pty.openpty()
         self.resize(lines, columns)
         command = [sys.executable, "-P", "-m", "app", "top", "--server", url, "--interval", "0.2"]
+        env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         self.process = subprocess.Popen(
             command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            env={**os.environ, "TERM": "xterm-256color"},
+            env={**env, "TERM": "xterm-256color"},
         )  # fmt: skip
         os.close(slave)
         self.shown = ""
@@ -298,6 +303,33 @@ def test_a_terminal_of_another_size_is_filled_anew(terminal: Terminal) -> None:
     terminal.resize(1, 1)
     terminal.resize(24, 200)
     terminal.wait_for("[bold]busy[/bold]")
+
+
+def test_in_a_narrow_terminal_what_matters_least_gives_way(server: Server, terminal: Terminal) -> None:
+    terminal.wait_for("REASON")
+    terminal.resize(24, 80)
+    terminal.wait_for("has seats for 3 of 8 members")
+    assert "PRIORITY" not in terminal.shown and "CAPACITY" not in terminal.shown
+    head = next(line for line in terminal.shown.splitlines() if "NAMESPACE" in line)
+    assert re.sub(r"\x1b\[[\d;?]*\w", "", head).split() == [
+        "NAMESPACE", "NAME", "STATE", "MIN", "WAITS", "REASON",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("width", "kept"),
+    [(47, "name api bound reason"), (46, "name bound reason"), (38, "name reason"), (1, "name reason")],
+)
+def test_columns_give_way_in_order_until_the_rest_fits(width: int, kept: str) -> None:
+    headers = ("name", "api", "bound", "reason")
+    rows = [("gang-1", "label", "12", "x" * 22), ("g", "pod", "3", "y")]
+    assert [headers[place] for place in fitting(headers, rows, width)] == kept.split()
+    assert fitting(headers, [("gang-1", "label", "12", "x" * 999)], 6 + 5 + 5 + LEAST_REASON + 9) == [
+        0,
+        1,
+        2,
+        3,
+    ]
 
 
 def test_a_server_that_is_lost_is_said_to_be_in_place(server: Server, terminal: Terminal) -> None:

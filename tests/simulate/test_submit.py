@@ -70,6 +70,15 @@ def test_an_indexed_job_makes_one_pod_for_each_index_that_runs_at_once() -> None
 
 
 @pytest.mark.parametrize(
+    "many",
+    [job(completions=12_000, parallelism=12_000), workload("ReplicaSet", replicas=12_000)],
+    ids=["Job", "ReplicaSet"],
+)
+def test_of_thousands_of_pods_no_two_have_one_name(many: Json) -> None:
+    assert len(set(names(submitted(many)))) == 12_000
+
+
+@pytest.mark.parametrize(
     ("spec", "count"),
     [
         pytest.param({}, 1, id="one by default"),
@@ -304,7 +313,7 @@ def test_timestamps_stay_text(tmp_path: Path) -> None:
         pytest.param(b"\xff\xfe\x00", "is neither YAML nor JSON", id="no text"),
         pytest.param("", "has no object in it", id="empty"),
         pytest.param("- a", "document 1: is not a Kubernetes object", id="a list"),
-        pytest.param("kind: Pod\napiVersion: v1\n", "document 1: has no metadata.name", id="no name"),
+        pytest.param("kind: Pod\napiVersion: v1\n", "document 1: Pod has no metadata.name", id="no name"),
         pytest.param("kind: 1\napiVersion: v1\n", "document 1: is not a Kubernetes object", id="no kind"),
         pytest.param("kind: List\napiVersion: v1\n", "document 1: is a List without items", id="no items"),
     ],

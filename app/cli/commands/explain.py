@@ -6,9 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
-from app.cli.commands.flags import FILE, context, kubeconfig, server
+from app.cli.commands.flags import FILE, context, kubeconfig, meant, server
 
 
 @click.command("explain")
@@ -47,14 +46,11 @@ def command(
     """
     from app.cli import explain
 
-    local = snapshot is not None or kubeconfig is not None or context is not None
-    if local and ctx.get_parameter_source("server") is ParameterSource.ENVIRONMENT:
-        server = None
     request = explain.Request(
         what=(kind,) if name is None else (kind, name),
         namespace=namespace,
         snapshot=snapshot,
-        server=server,
+        server=meant(ctx, server, snapshot, kubeconfig, context),
         kubeconfig=kubeconfig,
         context=context,
         bundle=bundle,

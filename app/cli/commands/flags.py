@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import click
+from click.core import ParameterSource
 
 FILE: Final = click.Path(path_type=Path)
 """A path; whether it can be read is for the command to find out, and to say in one line."""
@@ -35,3 +36,10 @@ def server(function: F) -> F:
         envvar="MUSTER_SERVER",
         help="A running Muster [MUSTER_SERVER]; a live one is reached through kubectl port-forward.",
     )(function)
+
+
+def meant(ctx: click.Context, server: str | None, *others: object) -> str | None:
+    """`--server` as it is meant: MUSTER_SERVER gives way to a flag that names another source."""
+    named = any(other is not None for other in others)
+    from_variable = ctx.get_parameter_source("server") is ParameterSource.ENVIRONMENT
+    return None if named and from_variable else server

@@ -22,10 +22,11 @@ from app.cli.commands.flags import FILE
 @click.option("-n", "--namespace", default="default", help="Of submitted objects that name none.")
 @click.option("--until-quiet", is_flag=True, help="Let time pass until nothing changes any more.")
 @click.option(
-    "-o", "--output", type=click.Choice(["table", "json"]), default="table", help="How to print it."
-)
+    "-o", "--output", type=click.Choice(["table", "wide", "json"]), default="table",
+    help="Form of output; wide has a row for each pod.",
+)  # fmt: skip
 @click.option("--plot", type=FILE, metavar="FILE", help="Draw it before and after: .png or .html.")
-@click.option("--no-headers", is_flag=True, help="Rows alone: no headers and no summary.")
+@click.option("--no-headers", is_flag=True, help="Leave headers, summary and notes out.")
 @click.argument("more", type=FILE, nargs=-1, metavar="")
 def command(
     snapshot: Path,
@@ -37,7 +38,10 @@ def command(
     no_headers: bool,
     more: tuple[Path, ...],
 ) -> None:
-    """Show what would be bound where, and what stays pending and why, without a cluster."""
+    """Show what would be bound where, and what stays pending and why, without a cluster.
+
+    Exits with 0 if all that was pending would be bound, 1 if something stays, 2 for bad input.
+    """
     if more and not submit:
         raise click.UsageError(f"unexpected argument {more[0]}; give manifests with --submit")
     from app.cli.simulate import simulate

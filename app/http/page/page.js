@@ -4,6 +4,7 @@
 
 const PERIOD_MS = 2000;
 const PATIENCE_MS = 8000;
+const EXPLAIN_PATIENCE_MS = 60000; // a busy cluster's objects may take their time
 const STATES = ["wounded", "waiting", "forming", "planned", "gathering", "binding", "running"];
 
 const at = (id) => document.getElementById(id);
@@ -92,6 +93,8 @@ function draw(seen) {
   drawStates(seen.states);
   rows(at("devices").tBodies[0], seen.devices, (line) => line.name, device);
   rows(at("gangs").tBodies[0], seen.gangs, (line) => [line.api, line.namespace, line.name].join("/"), (row, line) => gang(row, line, seen.at));
+  at("gangs").hidden = !seen.gangs.length;
+  at("no-gangs").hidden = seen.gangs.length > 0;
   at("left-out").hidden = !seen.left_out;
   say(at("left-out"), `The first ${seen.gangs.length} are shown, ${seen.left_out} more are not.`);
 }
@@ -190,6 +193,8 @@ at("pause").addEventListener("click", () => {
 // -- explain
 
 const form = at("explain");
+const MOST_EVIDENCE = { blocks: 5, warns: 3, note: 2, fine: 1 }; // as in a terminal; the rest unfolds
+let question = 0;
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -201,47 +206,70 @@ form.addEventListener("submit", (event) => {
 window.addEventListener("hashchange", explain);
 
 async function explain() {
-  const parts = location.hash.slice(1).split("/").map(decodeURIComponent);
-  if (parts[0] !== "explain" || parts.length !== 4) return;
-  const [, namespace, kind, name] = parts;
+  const [word, namespace, kind, name, ...rest] = location.hash.slice(1).split("/").map(decoded);
+  if (word !== "explain" || !namespace || !kind || !name || rest.length) return;
+  const mine = ++question;
   Object.assign(form.elements.namespace, { value: namespace });
   Object.assign(form.elements.kind, { value: kind });
   Object.assign(form.elements.name, { value: name });
   at("answer").replaceChildren(make("p", "quiet", "Asking…"));
   at("answer").focus();
-  at("answer").replaceChildren(...(await answerTo(namespace, kind, name)));
+  const answer = await answerTo(namespace, kind, name);
+  if (mine !== question) return; // something else was asked meanwhile
+  at("answer").replaceChildren(...answer);
   at("answer").scrollIntoView({ block: "nearest" });
+}
+
+/** A part of an address that somebody may have typed. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 async function answerTo(namespace, kind, name) {
   try {
     const path = ["explain", namespace, kind, name].map(encodeURIComponent).join("/");
-    const answer = await fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS), cache: "no-store" });
+    const answer = await fetch(path, { signal: AbortSignal.timeout(EXPLAIN_PATIENCE_MS), cache: "no-store" });
     if (answer.ok) return report(await answer.json());
-    if (answer.status === 404) return [make("p", "", `Muster knows no ${kind} ${namespace}/${name}.`)];
-    if (answer.status === 501) return [make("p", "", `This Muster cannot explain a ${kind}.`)];
-    return [make("p", "", `Muster could not explain ${kind} ${namespace}/${name}: it said ${answer.status}.`)];
+    const why = (await answer.json().catch(() => ({}))).error ?? `it said ${answer.status}`;
+    return [make("p", "", `Muster could not explain ${kind} ${namespace}/${name}: ${why}`)];
   } catch (error) {
     return [make("p", "", `Muster did not answer (${error.message}). Try again.`)];
   }
 }
 
 function report(told) {
-  const sections = told.sections.filter((section) => section.findings.length);
   return [
     make("p", "verdict", told.verdict.sentence),
-    ...sections.flatMap((section) => [make("h3", "", section.title), make("ul", "", ...section.findings.map(finding))]),
+    ...told.sections.flatMap(section),
     ...told.unseen.map((sentence) => make("p", "quiet", `Not seen: ${sentence}`)),
   ];
 }
 
+function section(one) {
+  if (!one.findings.length) return [make("p", "quiet", `${one.title}: ${one.nothing}`)];
+  return [make("h3", "", one.title), make("ul", "", ...one.findings.map(finding))];
+}
+
 function finding(one) {
-  const evidence = one.evidence.map((seen) => make("li", "", make("code", "", `${seen.object} ${seen.field}`), ` is ${seen.value}`));
+  const evidence = one.evidence.map((seen) => make("li", "", make("code", "", `${seen.object} ${seen.field}`), `: ${seen.value}`));
   const steps = one.steps.map((step) => {
     const command = step.command ? [" ", make("code", "", step.command)] : [];
     return make("li", "", step.decision ? "The owner decides: " : "Next: ", step.text, ...command);
   });
-  return make("li", "", make("span", `weight ${one.weight}`, one.weight), one.text, ...(evidence.length + steps.length ? [make("ul", "", ...evidence, ...steps)] : []));
+  const more = evidence.splice(MOST_EVIDENCE[one.weight] ?? 1);
+  const below = [...evidence, ...folded(more), ...steps];
+  const head = [make("span", `weight ${one.weight}`, one.weight), one.text];
+  return make("li", "", ...head, ...(below.length ? [make("ul", "", ...below)] : []));
+}
+
+/** What is there to be unfolded. */
+function folded(items) {
+  if (!items.length) return [];
+  return [make("li", "", make("details", "", make("summary", "", `${items.length} more`), make("ul", "", ...items)))];
 }
 
 setInterval(tellFreshness, 500);
