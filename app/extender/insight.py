@@ -30,9 +30,7 @@ def facts_of(
 ) -> Facts:
     """The facts as of `now`, in Unix seconds. `config` is a KubeSchedulerConfiguration, if one is known.
     `supposed`: the service was made for the question, and nothing that it decides is carried out."""
-    return _facts(
-        service.inventory, service.roster.refusal, sight, now=now, config=config, supposed=supposed
-    )
+    return _facts(service.inventory, service.roster.refusal, sight, now=now, config=config, supposed=supposed)
 
 
 async def explained(service: Service, sight: Sight, subject: Subject, *, now: int) -> Report:
@@ -46,9 +44,7 @@ async def explained(service: Service, sight: Sight, subject: Subject, *, now: in
     def refusal(key: GangKey) -> Refusal:
         return asyncio.run_coroutine_threadsafe(_refusal(service.roster, key), loop).result()
 
-    return await asyncio.to_thread(
-        lambda: explain(_facts(inventory, refusal, sight, now=now), subject)
-    )
+    return await asyncio.to_thread(lambda: explain(_facts(inventory, refusal, sight, now=now), subject))
 
 
 async def _refusal(roster: Roster, key: GangKey) -> Refusal:
