@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.explain.case import Case, resolve
+from app.explain.case import Case
 from app.explain.facts import Facts
 from app.explain.finding import Finding, Read, Weight
 from app.explain.judge import judge
 from app.explain.reads import FINDINGS
 from app.explain.report import Report, Section, Subject
+from app.explain.resolve import resolve
 
 
 def explain(facts: Facts, subject: Subject) -> Report:

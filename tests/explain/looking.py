@@ -12,11 +12,12 @@ from app.domain.changes import Change
 from app.domain.gang import GangState
 from app.domain.ids import GangKey
 from app.domain.reasons import Reason, Refusal
-from app.explain.case import Case, resolve
+from app.explain.case import Case
 from app.explain.facts import Facts
 from app.explain.finding import Finding, Topic
 from app.explain.objects import Objects
 from app.explain.report import Subject
+from app.explain.resolve import resolve
 from app.inventory.inventory import Inventory
 from tests.builders import Builder
 

@@ -7,11 +7,11 @@ from msgspec import structs
 
 from app.domain.plan import Plan, Seat
 from app.domain.reasons import Reason, Refusal
-from app.explain.case import resolve
 from app.explain.facts import Facts
 from app.explain.finding import Evidence, Finding
 from app.explain.reads.ahead import earlier_gangs, higher_priority_waits, nominated_pods, reserved_for_others
 from app.explain.report import Subject
+from app.explain.resolve import resolve
 from tests.builders import GPU, GroupBuilder, PodBuilder, key, make_group, make_node, make_pod, pod_of
 from tests.explain.looking import facts, found, texts
 
