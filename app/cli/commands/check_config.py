@@ -10,7 +10,7 @@ import click
 from app.cli.commands.flags import FILE
 
 
-@click.command("check-config")
+@click.command("check-config", short_help="Judge a KubeSchedulerConfiguration.")
 @click.argument("file", type=FILE)
 @click.option(
     "-o", "--output", type=click.Choice(("text", "json", "yaml")), default="text", help="Form of the answer."

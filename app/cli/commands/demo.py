@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("demo")
+@click.command("demo", short_help="Play bundled stories, without a cluster.")
 @click.option("--scenario", metavar="NAME", help="Play this one alone.")
 def command(scenario: str | None) -> None:
     """Play bundled scenarios against the service, without a cluster."""

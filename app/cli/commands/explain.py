@@ -10,7 +10,7 @@ import click
 from app.cli.commands.flags import FILE, context, kubeconfig, meant, server
 
 
-@click.command("explain")
+@click.command("explain", short_help="Say why a pod, gang or job is pending.")
 @click.argument("kind", metavar="KIND")
 @click.argument("name", metavar="[NAME]", required=False)
 @click.option("-n", "--namespace", help="Where it is [default; live: the namespace of the context].")

@@ -10,7 +10,7 @@ import click
 from app.cli.commands.flags import context, kubeconfig
 
 
-@click.command("release")
+@click.command("release", short_help="Lift the gate of every pod that waits.")
 @click.option("-n", "--namespace", help="Of this namespace.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Of all namespaces.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be released.")

@@ -10,7 +10,7 @@ import click
 from app.cli.commands.flags import FILE, context, kubeconfig
 
 
-@click.command("serve")
+@click.command("serve", short_help="Serve the scheduler extender.")
 @click.option(
     "--snapshot", type=FILE, metavar="FILE", help="Serve this v1 List (JSON, .gz) as an embedded cluster."
 )

@@ -10,7 +10,7 @@ import click
 from app.cli.commands.flags import FILE
 
 
-@click.command("simulate")
+@click.command("simulate", short_help="Show what would be bound where.")
 @click.option("--snapshot", type=FILE, metavar="FILE", required=True, help="A v1 List (JSON, .gz).")
 @click.option(
     "--submit",

@@ -10,7 +10,7 @@ import click
 from app.cli.commands.flags import context, kubeconfig, meant, server
 
 
-@click.command("snapshot")
+@click.command("snapshot", short_help="Save a cluster, redacted, into one file.")
 @click.option(
     "-o",
     "--output",

@@ -10,7 +10,7 @@ import click
 from app.cli.commands.flags import server
 
 
-@click.command("top")
+@click.command("top", short_help="Show gangs and free devices, live.")
 @server
 @click.option(
     "--interval", type=click.FloatRange(min=0.2), default=2.0, metavar="SECONDS", help="Ask this often."
