@@ -80,7 +80,8 @@ def test_the_api_server_keeps_every_field_as_shipped(cluster: Cluster) -> None:
 
 def test_kustomize_renders_the_same_objects(cluster: Cluster) -> None:
     rendered = documents_of(cluster.kubectl("kustomize", str(DEPLOY)))
-    shipped = [*documents(DEPLOY / "extender.yaml"), *documents(DEPLOY / "admission-policy.yaml")]
+    files = ("extender.yaml", "admission-policy.yaml", "explain.yaml")
+    shipped = [document for name in files for document in documents(DEPLOY / name)]
     assert sorted(rendered, key=identity) == sorted(shipped, key=identity)
 
 

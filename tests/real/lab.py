@@ -26,7 +26,7 @@ from tests.real.workloads import Object
 
 T = TypeVar("T")
 GATE = "muster.dev/gang"
-LEFTOVERS = ("persistentvolumeclaims", "events")
+LEFTOVERS = ("resourcequotas", "persistentvolumeclaims", "events")
 NAMESPACES: Mapping[str, str | None] = {"gangs": "gangs", "gpus": "gpus", "plain": None}
 """Namespace name → value of its label muster.dev/enabled. In `plain` pods name their scheduler themselves."""
 
