@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import yaml
 
+from app.cli.forms import as_json, as_yaml
 from app.domain.errors import InputError
 from app.explain.config import CHECKS
 from app.explain.config.configuration import Configuration, Muster
@@ -36,10 +36,9 @@ class Answer(msgspec.Struct, frozen=True):
     def written(self, form: str) -> str:
         """As `text`, `json` or `yaml`."""
         if form == "json":
-            return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
+            return as_json(self)
         if form == "yaml":
-            plain = msgspec.to_builtins(self)
-            return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100).rstrip()
+            return as_yaml(self, width=100)
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import msgspec
 
 from app.cli.client import Client, NoAnswerError
+from app.cli.forms import as_json, as_yaml
 from app.domain.errors import InputError
 from app.explain.report import Report, Subject, asked
 from app.explain.text import text
@@ -65,11 +66,8 @@ def shown(report: Report, *, output: str, headers: bool) -> str:
     if output in ("text", "wide"):
         return text(report, wide=output == "wide", headers=headers)
     if output == "json":
-        return msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
-    import yaml  # noqa: PLC0415 - not needed for the usual answer
-
-    dumped: str = yaml.safe_dump(msgspec.to_builtins(report), sort_keys=False, allow_unicode=True)
-    return dumped.rstrip()
+        return as_json(report)
+    return as_yaml(report)
 
 
 def _check(request: Request) -> None:

@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from app import __version__
+from app.cli.forms import as_json
 from app.cli.whole import whole
 from app.codec.contents import Contents, Item
 from app.codec.redact import Redactor
@@ -71,7 +72,7 @@ def _files(report: Report, contents: Contents) -> dict[str, bytes]:
     return {
         "README": readme.encode(),
         "report.txt": (text(report, wide=True) + "\n").encode(),
-        "report.json": msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n",
+        "report.json": (as_json(report) + "\n").encode(),
         "objects.json.gz": gzip.compress(objects, mtime=0),
         "versions.txt": versions.encode(),
     }
