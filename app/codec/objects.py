@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from calendar import timegm
 from functools import lru_cache
-from time import strptime
+from time import gmtime, strftime, strptime
 from typing import Final, TypeVar
 
 import msgspec
@@ -143,6 +143,11 @@ def seconds(timestamp: str | None) -> int:
         return timegm(strptime((timestamp or "")[:19], "%Y-%m-%dT%H:%M:%S"))
     except ValueError:
         return 0
+
+
+def stamp(at: float) -> str:
+    """The other way round: as the API writes it, to the second."""
+    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(at))
 
 
 def _decode(decoder: msgspec.json.Decoder[T], raw: bytes | msgspec.Raw, kind: str) -> T:

@@ -117,3 +117,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     def single(self) -> bool:
         """Whether it is a gang of one."""
         return self.gang is not None and self.gang.api is GangApi.SINGLE
+
+
+def seniority(pod: Pod) -> tuple[int, str]:
+    """Key to sort by: oldest first."""
+    return pod.created, pod.name

@@ -165,12 +165,8 @@ def _devices_with(demand: Demand, name: str) -> set[str]:
 def _nominated(inventory: Inventory, demand: Demand, name: str, rows: Mask) -> int:
     """What pods that are nominated and not bound keep of it there."""
     own = {member.uid for member in demand.members}
-    return sum(
-        dict(pod.template.requests).get(name, 0)
-        for pod in inventory.foreign_nominations()
-        if pod.nominated is not None and pod.priority >= demand.priority and pod.uid not in own
-        and rows[inventory.columns.row_of[pod.nominated]]
-    )  # fmt: skip
+    before = inventory.nominations_before(demand.priority, but=own)
+    return sum(dict(pod.template.requests).get(name, 0) for row, pod in before if rows[row])
 
 
 def _holders(inventory: Inventory, name: str) -> Counter[str]:

@@ -11,10 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
+from app.codec.snapshot import JsonObject
 from app.domain.ids import GangKey, PodUid, single_key
 from app.domain.placement import Taint, Template
 from app.domain.plan import Demand, Member, Plan
-from app.domain.pod import Pod
+from app.domain.pod import Pod, seniority
 from app.domain.reasons import Refusal
 from app.domain.resources import CPU, PODS, is_device
 from app.explain.dra.claims import Asked, follow, references
@@ -23,7 +24,6 @@ from app.explain.dra.needs import Need, needs_of
 from app.explain.events import ByObject, events_of
 from app.explain.facts import Facts
 from app.explain.makers import Maker, makers_of
-from app.explain.objects import JsonObject
 from app.explain.pool import Ledger, Pool, barred, ledger, pool
 from app.explain.report import Subject
 from app.inventory.columns import Mask, Matrix
@@ -69,7 +69,7 @@ class Case:
     @cached_property
     def waiting(self) -> list[Pod]:
         """Alive and on no node; oldest first."""
-        return sorted((pod for pod in self.pods if pod.alive and pod.node is None), key=_age)
+        return sorted((pod for pod in self.pods if pod.alive and pod.node is None), key=seniority)
 
     @cached_property
     def bound(self) -> list[Pod]:
@@ -186,13 +186,7 @@ class Case:
 
     def _less_nominations(self, view: View, mine: int) -> View:
         """Without what other nominated pods of no lower priority count for; its own are not in its way."""
-        own = {pod.uid for pod in self.pods}
-        before = [
-            (row, pod)
-            for pod in self.inventory.foreign_nominations()
-            if pod.nominated is not None and pod.priority >= mine and pod.uid not in own
-            and (row := self.inventory.columns.row_of.get(pod.nominated)) is not None
-        ]  # fmt: skip
+        before = list(self.inventory.nominations_before(mine, but={pod.uid for pod in self.pods}))
         if not before:
             return view
         free = view.free.copy()
@@ -249,13 +243,17 @@ class Case:
         """Who holds what of each pool, by its name: one pass over all pods."""
         return ledger(self)
 
+    def free(self, name: str) -> Matrix:
+        """What is free of one resource for the pods by row, admitted or not; never below 0, shape (rows,)."""
+        column = self.view.column_of.get(name)
+        if column is None or column >= len(self.view.free):
+            return np.zeros(self.inventory.columns.rows, np.int64)
+        free: Matrix = np.maximum(self.view.free[column], 0)
+        return free
+
     def capacity(self, name: str) -> Matrix:
         """`status.capacity` of one resource by row, shape (rows,); 0 where there is no node."""
         rows = self.inventory.nodes.by_row[: self.inventory.columns.rows]
         found = np.zeros(self.inventory.columns.rows, np.int64)
         found[: len(rows)] = [0 if node is None else node.capacity.get(name, 0) for node in rows]
         return found
-
-
-def _age(pod: Pod) -> tuple[int, str]:
-    return pod.created, pod.name

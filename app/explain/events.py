@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 import msgspec
 
 from app.codec.objects import seconds
-from app.explain.objects import JsonObject, Objects, mapping, number, text
+from app.codec.snapshot import JsonObject
+from app.explain.objects import Objects, mapping, number, text
 
 KINDS: Final = ("Event", "Event.events.k8s.io")
 _TIMES: Final = (("series", "lastObservedTime"), ("lastTimestamp",), ("deprecatedLastTimestamp",),

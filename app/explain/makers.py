@@ -13,20 +13,10 @@ from typing import Final
 import msgspec
 
 from app.codec.objects import GROUP_LABEL
+from app.codec.snapshot import JsonObject
 from app.domain.ids import GangApi, GangKey, PodUid
 from app.domain.pod import Pod
-from app.explain.objects import (
-    JsonObject,
-    Objects,
-    dig,
-    kind_of,
-    maps,
-    named,
-    namespace_of,
-    number,
-    text,
-    uid_of,
-)  # fmt: skip
+from app.explain.objects import Objects, dig, maps, named, namespace_of, number, text, uid_of
 
 JOB: Final = "Job.batch"
 STATEFUL_SET: Final = "StatefulSet.apps"
@@ -75,11 +65,11 @@ def makers_of(
     """The makers, in the order of MAKERS and as they were read."""
     alive = {pod.uid for pod in pods if pod.alive}
     owners = {owner for pod in pods for owner in _controllers(objects.get("Pod", pod.namespace, pod.name))}
-    below = {uid_of(raw) for raw in _below(objects, root)} if root is not None else set()
+    near = {uid_of(raw) for raw in (root, *objects.below(root))} - {""} if root is not None else set()
     found = []
     for kind in MAKERS:
         for raw in objects.of(kind, namespace):
-            if uid_of(raw) in owners or uid_of(raw) in below or (gang is not None and names(raw, gang)):
+            if uid_of(raw) in owners or uid_of(raw) in near or (gang is not None and names(raw, gang)):
                 there = sum(PodUid(uid_of(pod)) in alive for pod in objects.owned_by(uid_of(raw)))
                 found.append(Maker(raw, kind, _wanted(raw, kind), there))
     return found
@@ -112,17 +102,6 @@ def _controllers(pod: JsonObject | None) -> Iterator[str]:
     for owner in maps(pod, "metadata", "ownerReferences"):
         if owner.get("controller") is True:
             yield text(owner, "uid")
-
-
-def _below(objects: Objects, root: JsonObject) -> Iterator[JsonObject]:
-    """The object and what it owns, as far as that creates pods."""
-    todo, seen = [root], {""}
-    while todo:
-        raw = todo.pop()
-        if uid_of(raw) not in seen:
-            seen.add(uid_of(raw))
-            yield raw
-            todo += [child for child in objects.owned_by(uid_of(raw)) if kind_of(child) != "Pod"]
 
 
 def _wanted(raw: JsonObject, kind: str) -> int:

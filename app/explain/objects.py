@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-JsonObject = dict[str, Any]
+from app.codec.snapshot import JsonObject
 
 DEFAULTED = ("Pod", "PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.k8s.io")
 """Kinds that are in the namespace default where they name none, as everywhere in Muster."""
@@ -52,6 +52,16 @@ class Objects:
                     for owner in maps(item, "metadata", "ownerReferences"):
                         self._by_owner.setdefault(text(owner, "uid"), []).append(item)
         return self._by_owner.get(uid, [])
+
+    def below(self, root: JsonObject) -> Iterator[JsonObject]:
+        """What an object owns, and what that owns, each once."""
+        todo, seen = [root], {uid_of(root)}
+        while todo:
+            for child in self.owned_by(uid_of(todo.pop())):
+                if uid_of(child) not in seen:
+                    seen.add(uid_of(child))
+                    todo.append(child)
+                    yield child
 
 
 def named(obj: JsonObject) -> str:

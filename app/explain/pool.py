@@ -75,11 +75,9 @@ def asked(template: Template, name: str) -> int:
 
 def pool(case: Case, name: str) -> Pool:
     """The pool of a resource that one of the templates asks for."""
-    columns, view = case.inventory.columns, case.view
+    columns = case.inventory.columns
     templates = [template for template in case.templates if asked(template, name)]
     largest = max(templates, key=lambda template: asked(template, name))
-    column = view.column_of.get(name)
-    none = np.zeros(columns.rows, np.int64)
     return Pool(
         name=name,
         ask=asked(largest, name),
@@ -89,7 +87,7 @@ def pool(case: Case, name: str) -> Pool:
         allocatable=columns.allocatable(name),
         used=columns.used(name),
         reserved=columns.reserved(name),
-        free=none if column is None or column >= len(view.free) else np.maximum(view.free[column], 0),
+        free=case.free(name),
     )
 
 

@@ -6,13 +6,11 @@ Decides nothing about them; says whether something is not there, or was not look
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from app.domain.errors import InputError
 from app.domain.ids import GangApi, GangKey, PodUid
 from app.explain.case import Case
 from app.explain.facts import Facts
-from app.explain.objects import JsonObject, kind_of, uid_of
+from app.explain.objects import kind_of, uid_of
 from app.explain.report import KINDS, Subject
 
 
@@ -49,23 +47,12 @@ def _of_owner(facts: Facts, subject: Subject) -> Case:
     root = facts.objects.get(kind, subject.namespace, subject.name)
     if root is None:
         raise _missing(facts, subject, kind)
-    uids = (PodUid(uid_of(raw)) for raw in _descendants(facts, root) if kind_of(raw) == "Pod")
+    uids = (PodUid(uid_of(raw)) for raw in facts.objects.below(root) if kind_of(raw) == "Pod")
     pods = [pod for uid in uids if (pod := facts.inventory.pods.get(uid)) is not None]
     keys = {pod.gang for pod in pods if pod.alive} or {pod.gang for pod in pods}
     key = keys.pop() if len(keys) == 1 else None
     gang = facts.inventory.gangs.get(key) if key is not None and key.api is not GangApi.SINGLE else None
     return Case(facts, subject, pods=pods if gang is None else gang.roll.members, gang=gang, root=root)
-
-
-def _descendants(facts: Facts, root: JsonObject) -> Iterator[JsonObject]:
-    """What the object owns, and what that owns."""
-    todo, seen = [root], {uid_of(root)}
-    while todo:
-        for child in facts.objects.owned_by(uid_of(todo.pop())):
-            if uid_of(child) not in seen:
-                seen.add(uid_of(child))
-                todo.append(child)
-                yield child
 
 
 def _missing(facts: Facts, subject: Subject, *kinds: str) -> InputError:

@@ -7,8 +7,8 @@ Pure text: decides nothing and knows no object.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
+from app.codec.objects import stamp
 from app.domain.resources import CPU
 
 
@@ -23,11 +23,6 @@ def listed(names: Iterable[object], *, most: int = 3) -> str:
     if len(shown) > most:
         return f"{', '.join(shown[:most])} and {len(shown) - most} more"
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
-
-
-def stamp(at: int) -> str:
-    """Unix seconds as the API writes them."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def span(seconds: int) -> str:

@@ -21,6 +21,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from app.codec.kinds import KINDS
+from app.codec.objects import stamp
 from app.codec.redact import Redactor
 from app.codec.snapshot import JsonObject, ListText, SnapshotInfo, Unseen, info_of
 from app.domain.errors import ApiError, InputError
@@ -119,7 +120,7 @@ def _info(items: list[JsonObject], counts: Counter[str], keep_environment: bool)
     """What the file said of itself, brought up to date; of one that said nothing, what is not in it."""
     info = info_of(items)
     if info is None:
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        now = stamp(time.time())
         why = "the snapshot that is served has none"
         unseen = tuple(Unseen(kind.name, why) for kind in KINDS if not counts[kind.name])
         info = SnapshotInfo(taken=now, unseen=unseen)

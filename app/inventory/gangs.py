@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 
 from app.domain.gang import PodGroup
 from app.domain.ids import GangApi, GangKey, PodUid
-from app.domain.pod import Pod
+from app.domain.pod import Pod, seniority
 
 
 class RollCall:
@@ -58,16 +58,16 @@ class RollCall:
     @property
     def ready(self) -> list[Pod]:
         """Could be given a seat now; oldest first."""
-        return sorted(self._ready.values(), key=_age)
+        return sorted(self._ready.values(), key=seniority)
 
     def ready_but(self, uids: AbstractSet[PodUid]) -> list[Pod]:
         """Those of the ready that are not among `uids`; oldest first."""
-        return sorted((self._ready[uid] for uid in self._ready.keys() - uids), key=_age)
+        return sorted((self._ready[uid] for uid in self._ready.keys() - uids), key=seniority)
 
     @property
     def gated_by_others(self) -> list[Pod]:
         """Alive and unbound, but held back by a gate that is not ours."""
-        return sorted(self._gated_by_others.values(), key=_age)
+        return sorted(self._gated_by_others.values(), key=seniority)
 
     @property
     def succeeded(self) -> int:
@@ -264,10 +264,6 @@ class GangTable:
     def _prune(self, gang: Gang) -> None:
         if gang.roll.empty:
             self._gangs.pop(gang.key, None)
-
-
-def _age(pod: Pod) -> tuple[int, str]:
-    return pod.created, pod.name
 
 
 def _rule(group: PodGroup | None) -> tuple[str, int, int | None] | None:

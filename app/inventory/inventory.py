@@ -12,7 +12,8 @@ Decides nothing. No I/O, no clock, no logging. Contract:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 import numpy as np
@@ -255,7 +256,8 @@ class Inventory:
         if view is None:
             free = self.columns.free()
             if level is not None:
-                self._subtract_nominations(free, priority, but=level[1])
+                own = frozenset() if level[1] is None else frozenset((level[1],))
+                self._subtract_nominations(free, priority, but=own)
             view = self._views[level] = self.as_view(free)
         return view
 
@@ -328,12 +330,22 @@ class Inventory:
         free = self.columns.free()
         if own is not None:
             self.columns.shift(free, own.row, own.template.requests, sign=1)
-        self._subtract_nominations(free, pod.priority, but=pod.uid)
+        self._subtract_nominations(free, pod.priority, but=frozenset((pod.uid,)))
         return free
 
     def foreign_nominations(self) -> list[Pod]:
         """Unbound pods that are nominated and have no seat of ours."""
         return [pod for uid, pod in self._nominated.items() if self.book.get(uid) is None]
+
+    def nominations_before(
+        self, priority: int, *, but: AbstractSet[PodUid | GangKey] = frozenset()
+    ) -> Iterator[tuple[int, Pod]]:
+        """(row, pod) of foreign nominations that count as used for pods of `priority`, but not those of these
+        pods and gangs: they are not in their own way."""
+        for pod in self.foreign_nominations():
+            if pod.priority < priority or pod.nominated is None or pod.uid in but or pod.gang in but:
+                continue
+            yield self.columns.row_of[pod.nominated], pod
 
     def fits(self, template: Template, free: Matrix, rows: Sequence[int] | np.ndarray) -> Mask:
         """Which of `rows` hold the template's requests within `free`. Shape (len(rows),)."""
@@ -346,11 +358,10 @@ class Inventory:
             fine &= free[column, index] >= amount
         return fine
 
-    def _subtract_nominations(self, free: Matrix, priority: int, *, but: PodUid | GangKey | None) -> None:
-        for pod in self.foreign_nominations():
-            if pod.priority < priority or pod.nominated is None or but in (pod.uid, pod.gang or pod.uid):
-                continue
-            row = self.columns.row_of[pod.nominated]
+    def _subtract_nominations(
+        self, free: Matrix, priority: int, *, but: AbstractSet[PodUid | GangKey]
+    ) -> None:
+        for row, pod in self.nominations_before(priority, but=but):
             self.columns.shift(free, row, pod.template.requests, sign=-1)
 
     def _moved(self) -> None:

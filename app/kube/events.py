@@ -20,6 +20,7 @@ from http import HTTPStatus
 from random import Random
 from typing import Any, Final
 
+from app.codec.objects import stamp
 from app.domain.errors import ApiError
 from app.domain.gang import PodGroup
 from app.domain.ids import GangApi
@@ -173,8 +174,8 @@ class Reporter:
             "reason": reason,
             "message": message,
             "count": count,
-            "firstTimestamp": _timestamp(first),
-            "lastTimestamp": _timestamp(now),
+            "firstTimestamp": stamp(first),
+            "lastTimestamp": stamp(now),
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
             "reportingInstance": self._instance,
@@ -194,10 +195,6 @@ def _reference(subject: PodRef | PodGroup) -> dict[str, str]:
 def _name(reference: Mapping[str, str], reason: str) -> str:
     digest = hashlib.sha256(f"{reference['uid']}/{reason}".encode()).hexdigest()[:16]
     return f"{reference['name'][:_NAME_BYTES].rstrip('.-')}.{digest}"
-
-
-def _timestamp(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def _truncated(message: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Final
 
+from app.codec.objects import stamp
 from app.codec.redact import Redactor
 from app.codec.snapshot import ListText, SnapshotInfo, Unseen
 from app.kube.client import Api
@@ -83,8 +84,3 @@ class Taking:
             for start in range(0, len(one.items), SLICE):
                 yield self._redactor.items(one.kind, one.items[start : start + SLICE])
                 await asyncio.sleep(0)
-
-
-def stamp(seconds: float) -> str:
-    """Unix seconds as RFC 3339 in UTC."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Final
 
-from app.codec.objects import seconds
+from app.codec.objects import seconds, stamp
 from app.codec.snapshot import JsonObject
 from app.domain.errors import InputError
 from app.domain.ids import GangApi, PodUid
@@ -95,7 +94,7 @@ class Submission:
         if obj["kind"] != "Namespace":
             meta["namespace"] = meta.get("namespace") or self._namespace
         meta["uid"] = uid_of(obj)
-        meta["creationTimestamp"] = datetime.fromtimestamp(self._newest, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        meta["creationTimestamp"] = stamp(self._newest)
 
     def _store(self, obj: JsonObject) -> None:
         """What is there already keeps its identity and its age, as with `kubectl apply`."""

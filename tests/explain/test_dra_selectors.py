@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from app.codec.snapshot import JsonObject
 from app.explain.dra import selectors
 from app.explain.dra.selectors import driver_of, parse
-from app.explain.objects import JsonObject
 
 DEVICE = {
     "name": "gpu-0",

@@ -11,9 +11,10 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
+from app.codec.snapshot import JsonObject
 from app.explain.config.duration import seconds
 from app.explain.finding import Evidence
-from app.explain.objects import JsonObject, dig, maps, text
+from app.explain.objects import dig, maps, text
 
 KIND: Final = "KubeSchedulerConfiguration"
 VERSION: Final = "kubescheduler.config.k8s.io/v1"

@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 import yaml
 
+from app.codec.snapshot import JsonObject
 from app.domain.errors import InputError
 from app.explain.config.configuration import KIND, VERSION
-from app.explain.objects import JsonObject, dig, kind_of, mapping, maps, name_of, namespace_of, number, text
+from app.explain.objects import dig, kind_of, mapping, maps, name_of, namespace_of, number, text
 
 
 class Source(msgspec.Struct, frozen=True):

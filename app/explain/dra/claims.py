@@ -12,10 +12,11 @@ from enum import StrEnum
 
 import msgspec
 
+from app.codec.snapshot import JsonObject
 from app.domain.pod import Pod
 from app.explain.dra.pools import DeviceKey
 from app.explain.dra.requests import Request, requests_of, spec_of
-from app.explain.objects import JsonObject, Objects, dig, maps, name_of, named, text
+from app.explain.objects import Objects, dig, maps, name_of, named, text
 
 CLAIM = "ResourceClaim.resource.k8s.io"
 TEMPLATE = "ResourceClaimTemplate.resource.k8s.io"

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from app.codec.snapshot import JsonObject
 from app.domain.ids import NodeName, PodUid
 from app.domain.placement import Requirement, Template, Term, Toleration
 from app.explain.dra.claims import (
@@ -26,7 +27,7 @@ from app.explain.dra.claims import (
 from app.explain.dra.pools import DeviceKey, Market, Pool, Supply, pools_of, supply, taint_of
 from app.explain.dra.requests import Wanted, selectors_of
 from app.explain.facts import Facts
-from app.explain.objects import JsonObject, dig, mapping, maps, name_of, namespace_of, text
+from app.explain.objects import dig, mapping, maps, name_of, namespace_of, text
 from app.inventory.columns import Mask
 
 ANY_TAINT = (Toleration(operator="Exists"),)

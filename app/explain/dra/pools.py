@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from app.codec.snapshot import JsonObject
 from app.explain.dra.requests import Wanted
 from app.explain.dra.selectors import Stages, bind, judge
-from app.explain.objects import JsonObject, mapping, maps, name_of, number, text
+from app.explain.objects import mapping, maps, name_of, number, text
 
 DeviceKey = tuple[str, str, str]
 """(driver, pool, device)"""

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import msgspec
 
-from app.explain.objects import JsonObject, dig, maps, name_of, number, text
+from app.codec.snapshot import JsonObject
+from app.explain.objects import dig, maps, name_of, number, text
 
 
 class Wanted(msgspec.Struct, frozen=True):

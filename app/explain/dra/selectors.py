@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from app.codec.snapshot import JsonObject
 from app.domain.errors import QuantityError
 from app.domain.quantity import to_milli
-from app.explain.objects import JsonObject
 
 Test: TypeAlias = Callable[[JsonObject], bool | None]
 """device → whether it matches; None when that cannot be judged here."""

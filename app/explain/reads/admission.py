@@ -13,13 +13,14 @@ from typing import Final
 import orjson
 
 from app.codec.objects import ObjectDecoder, seconds
+from app.codec.snapshot import JsonObject
 from app.domain.errors import InputError
 from app.domain.resources import PODS, parse_amount
 from app.explain.case import Case
 from app.explain.events import Happened
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.makers import Maker
-from app.explain.objects import JsonObject, dig, mapping, maps, named, text
+from app.explain.objects import dig, mapping, maps, named, text
 from app.explain.words import count, in_units, moment
 
 _QUOTA: Final = re.compile(r"exceeded quota: ([^,\s]+), requested: (.+?), used: (.+?), limited: (.+)$")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
+from app.codec.objects import stamp
 from app.domain.ids import GangKey
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
@@ -14,7 +15,7 @@ from app.domain.resources import is_device
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.reads.evidence import name_of, object_of
-from app.explain.words import count, in_units, listed, stamp
+from app.explain.words import count, in_units, listed
 from app.inventory.gangs import Gang
 
 
@@ -136,11 +137,8 @@ def nominated_pods(case: Case) -> Iterable[Hit]:
     if case.demand is None or case.fits:
         return
     own = {pod.uid for pod in case.pods}
-    found = [
-        pod
-        for pod in case.inventory.foreign_nominations()
-        if pod.uid not in own and pod.priority >= case.demand.priority and _in_the_way(case, pod)
-    ]
+    before = case.inventory.nominations_before(case.demand.priority, but=own)
+    found = [pod for row, pod in before if case.admitting[row] and _asks_the_same(case, pod)]
     if found:
         yield hit(
             *(Evidence(f"pod/{pod.key}", ".status.nominatedNodeName", str(pod.nominated)) for pod in found),
@@ -149,10 +147,9 @@ def nominated_pods(case: Case) -> Iterable[Hit]:
         )
 
 
-def _in_the_way(case: Case, pod: Pod) -> bool:
-    row = case.inventory.columns.row_of.get(pod.nominated) if pod.nominated is not None else None
+def _asks_the_same(case: Case, pod: Pod) -> bool:
     asked = {name for name, number in pod.template.requests if number}
-    return row is not None and bool(case.admitting[row]) and bool(asked.intersection(case.devices))
+    return bool(asked.intersection(case.devices))
 
 
 @finding(

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from app.codec.snapshot import JsonObject
 from app.explain.case import Case
 from app.explain.dra.claims import (
     MOST_CONSUMERS,
@@ -21,7 +22,7 @@ from app.explain.dra.claims import (
     reserves,
 )
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
-from app.explain.objects import JsonObject, maps, name_of, namespace_of, text
+from app.explain.objects import maps, name_of, namespace_of, text
 from app.explain.reads.claims_words import pods_of, weight_of, who
 from app.explain.words import listed
 

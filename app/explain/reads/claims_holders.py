@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from app.codec.objects import seconds
+from app.codec.snapshot import JsonObject
 from app.explain.case import Case
 from app.explain.dra.claims import CLAIM, label
 from app.explain.dra.pools import Supply
 from app.explain.finding import MOST_EVIDENCE, Evidence, Hit, Read, Topic, Weight, finding, hit
-from app.explain.objects import JsonObject, name_of, namespace_of, text
+from app.explain.objects import name_of, namespace_of, text
 from app.explain.words import listed, span
 
 

@@ -10,12 +10,13 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from app.codec.snapshot import JsonObject
 from app.domain.placement import Template
 from app.domain.pod import Pod
 from app.explain.case import Case
 from app.explain.dra.claims import Asked, Consumer, State
 from app.explain.finding import Hit, Read, Topic, Weight, finding, hit
-from app.explain.objects import JsonObject, name_of, namespace_of
+from app.explain.objects import name_of, namespace_of
 from app.explain.reads.claims_allocated import allocations, consumers_of, results, whereabouts
 from app.explain.reads.claims_words import pods_of, weight_of, who
 from app.explain.words import listed

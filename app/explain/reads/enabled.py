@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from app.codec.objects import seconds
+from app.codec.snapshot import JsonObject
 from app.domain.pod import GATE, Pod
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
-from app.explain.objects import JsonObject, named, number, text
+from app.explain.objects import named, number, text
 from app.explain.reads.scheduler import DEFAULT
 from app.explain.words import count, span
 

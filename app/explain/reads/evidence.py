@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from app.domain.ids import GangApi, GangKey
 from app.domain.pod import Pod
 from app.explain.case import Case
 from app.explain.finding import Evidence
 from app.explain.pool import Pool
 from app.explain.words import in_units
-from app.inventory.columns import Matrix, Rows
+from app.inventory.columns import Rows
 
 
 def numbers(pool: Pool, rows: Rows | list[int]) -> str:
@@ -24,15 +22,6 @@ def numbers(pool: Pool, rows: Rows | list[int]) -> str:
         "capacity": pool.capacity,
     }
     return ", ".join(f"{in_units(pool.name, int(each[rows].sum()))} {word}" for word, each in columns.items())
-
-
-def free_of(case: Case, name: str) -> Matrix:
-    """What is free of one resource for the pods by row, admitted or not; never below 0, shape (rows,)."""
-    column = case.view.column_of.get(name)
-    if column is None or column >= len(case.view.free):
-        return np.zeros(case.inventory.columns.rows, np.int64)
-    free: Matrix = np.maximum(case.view.free[column], 0)
-    return free
 
 
 def object_of(key: GangKey) -> str:

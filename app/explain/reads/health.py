@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
+from app.codec.snapshot import JsonObject
 from app.domain.pod import DeviceHealth, Pod
 from app.domain.resources import is_device
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
-from app.explain.objects import JsonObject, maps, text
+from app.explain.objects import maps, text
 from app.explain.reads.evidence import of_pod
 from app.explain.words import count, listed
 

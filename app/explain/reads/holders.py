@@ -12,13 +12,14 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import Final
 
+from app.codec.objects import stamp
 from app.domain.ids import GangKey, PodUid
 from app.domain.pod import Pod
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.pool import Ledger, Pool, asked
 from app.explain.reads.evidence import name_of, object_of, of_pod
-from app.explain.words import count, in_units, listed, stamp
+from app.explain.words import count, in_units, listed
 
 STARTUP_SECONDS: Final = 600
 """A pod younger than this that has not started may well be pulling its image."""

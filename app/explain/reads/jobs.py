@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from app.codec.objects import seconds
+from app.codec.snapshot import JsonObject
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.makers import JOB, finished
-from app.explain.objects import JsonObject, dig, mapping, named, number, text
+from app.explain.objects import dig, mapping, named, number, text
 from app.explain.reads.scheduler import owner_of
 from app.explain.words import moment
 

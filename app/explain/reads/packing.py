@@ -17,7 +17,6 @@ from app.domain.resources import is_device
 from app.explain.case import Case
 from app.explain.finding import MOST_EVIDENCE, Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.reads.devices import scattered
-from app.explain.reads.evidence import free_of
 from app.explain.words import count, in_units, listed
 from app.inventory.columns import Matrix
 from app.planner.plan import plan
@@ -112,7 +111,7 @@ def _devices_of(demand: Demand) -> Demand:
 
 def _free(case: Case, name: str) -> Matrix:
     """Free of one resource by row, 0 where no member may go; shape (rows,)."""
-    free: Matrix = np.where(case.admitting[: case.view.rows], free_of(case, name), 0)
+    free: Matrix = np.where(case.admitting[: case.view.rows], case.free(name), 0)
     return free
 
 

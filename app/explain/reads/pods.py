@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from app.codec.snapshot import JsonObject
 from app.domain.pod import Pod
 from app.domain.reasons import Refusal
 from app.explain import attempt
 from app.explain.case import Case
 from app.explain.events import Happened
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
-from app.explain.objects import JsonObject, dig, maps, named, text
+from app.explain.objects import dig, maps, named, text
 from app.explain.words import count, listed, moment
 
 _CLAIM: Final = "PersistentVolumeClaim"

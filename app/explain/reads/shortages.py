@@ -12,7 +12,7 @@ from app.domain.pod import Pod
 from app.domain.resources import is_device
 from app.explain.case import Case
 from app.explain.finding import Hit, Read, Topic, Weight, finding, hit
-from app.explain.reads.evidence import free_of, of_pod, on_node
+from app.explain.reads.evidence import of_pod, on_node
 from app.explain.words import in_units
 
 
@@ -39,7 +39,7 @@ def another_resource_runs_out(case: Case) -> Iterable[Hit]:
     for pool in case.pools:
         rows = np.flatnonzero(pool.usable & (pool.free >= pool.ask))
         for other, amount in pool.template.requests:
-            free = free_of(case, other)[rows]
+            free = case.free(other)[rows]
             short = rows[free < amount]
             too_large = amount > int(case.inventory.columns.allocatable(other).max(initial=0))
             if other != pool.name and len(short) and not too_large:  # that is a finding of its own
