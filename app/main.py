@@ -75,6 +75,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
     from app.kube.binder import Binder
     from app.kube.client import Api
     from app.kube.events import Reporter
+    from app.kube.gatekeeper import Gatekeeper
     from app.kube.lease import AlwaysActive, LeaseWatch
     from app.kube.looking import Looker
     from app.kube.taking import Taking
@@ -95,6 +96,7 @@ async def _live(settings: Settings, kubeconfig: Path | None, context: str | None
         problems=lambda: watches.problems() + leadership.problems(),
         clock=time.monotonic,
         timing=settings.timing,
+        gatekeeper=Gatekeeper(api, settings.namespace),
     )
     watches = Watches(api, service.observe, decoder=service.decoder, stale_seconds=settings.stale_seconds)
     metrics = Metrics(service)

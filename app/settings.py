@@ -39,6 +39,7 @@ class Settings(BaseSettings):
     backoff_seconds: float = Field(Timing().backoff_seconds, gt=0)
     backoff_most_seconds: float = Field(Timing().backoff_most_seconds, gt=0)
     starvation_seconds: float = Field(Timing().starvation_seconds, ge=0)
+    burst_pods_per_second: int = Field(Timing().burst_pods_per_second, ge=0)
     nominate_from_nodes: int = Field(Timing().nominate_from_nodes, ge=0)
 
     @property
@@ -51,6 +52,7 @@ class Settings(BaseSettings):
             backoff_seconds=self.backoff_seconds,
             backoff_most_seconds=self.backoff_most_seconds,
             starvation_seconds=self.starvation_seconds,
+            burst_pods_per_second=self.burst_pods_per_second,
             nominate_from_nodes=self.nominate_from_nodes,
         )
 

@@ -52,7 +52,7 @@ class PodRef(msgspec.Struct, frozen=True, gc=False):
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """What became of one write. `error` is empty on success; `gone` when the pod no longer exists."""
+    """What became of one write. `error` is empty on success; `gone` when its object no longer exists."""
 
     error: str = ""
     gone: bool = False

@@ -14,6 +14,9 @@ from app.domain.resources import is_device
 GATE: Final = "muster.dev/gang"
 """Our own scheduling gate: set by the admission policy, lifted by us alone."""
 
+GATE_ANNOTATION: Final = "muster.dev/gate"
+"""`none` on a member: the policy sets no gate. It puts that on members itself while they come in a burst."""
+
 SINGLE_LABEL: Final = "muster.dev/gang-of-one"
 """Set in the same patch that lifts the gate of a gang of one: without it nothing would tell, after a restart,
 that the pod had queued with the gangs."""

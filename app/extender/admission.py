@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
+from math import inf
 from typing import Any
 
 from app.domain.ids import PodUid
@@ -55,6 +56,7 @@ class Admission:
         self._lifting: set[PodUid] = set()
         self._clearing: set[PodUid] = set()
         self._releases: dict[PodUid, float] = {}
+        self._asked_at = -inf
         self.stuck: set[PodUid] = set()
         """Seats that nominations do not help; the tenure gives their plans up."""
 
@@ -91,10 +93,11 @@ class Admission:
     def answered(self, uid: PodUid) -> None:
         """The filter verb has answered with the seat: nothing to wake."""
         self._due.pop(uid, None)
+        self._asked_at = self._clock()
 
     def refused(self, uid: PodUid) -> None:
         """The filter verb has refused an attempt of this pod."""
-        self._refused[uid] = self._clock()
+        self._asked_at = self._refused[uid] = self._clock()
         if self._due.get(uid) is not None:
             self._due[uid] = self._refused[uid] + self._timing.wake_seconds
 
@@ -149,8 +152,15 @@ class Admission:
                 continue
             if self._nominations.get(uid, 0) >= MOST_NOMINATIONS:
                 self.stuck.add(uid)
-                continue
-            self._spawn(self._in_turn(partial(self._nominate, pod)))
+            elif self._comes_by_itself(pod):
+                self._due[uid] = now + self._timing.wake_seconds
+            else:
+                self._spawn(self._in_turn(partial(self._nominate, pod)))
+
+    def _comes_by_itself(self, pod: Pod) -> bool:
+        """Never tried, while kube-scheduler is at work: the pod is somewhere in its queue, and awake."""
+        tried = pod.outcome or pod.uid in self._refused
+        return not tried and self._clock() - self._asked_at <= self._timing.wake_seconds
 
     def _release_again(self, now: float) -> None:
         for uid in [uid for uid, due in self._releases.items() if due <= now]:

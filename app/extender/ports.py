@@ -41,6 +41,17 @@ class Admitter(Protocol):
         ...
 
 
+class Gatekeeper(Protocol):
+    """Tells whoever creates pods whether they get our gate. Not part of every cluster."""
+
+    async def leave_gates_off(self, off: bool) -> Outcome:
+        """From now on new pods are created without `muster.dev/gang`, or with it again.
+
+        `gone` when there is nothing to tell: then every pod is gated.
+        """
+        ...
+
+
 class Reporter(Protocol):
     """Tells people. Returns at once; writing is rate-limited, merged and done later."""
 

@@ -21,10 +21,11 @@ from app.domain.pod import SCHEDULER, Pod
 from app.domain.reasons import Reason, Refusal
 from app.extender.admission import Admission
 from app.extender.bind import NOT_ACTIVE, Bind, HungUp
+from app.extender.burst import Burst
 from app.extender.filter import Filter
 from app.extender.narrator import Narrator
 from app.extender.offers import Offers
-from app.extender.ports import Admitter, Binder, Cluster, Leadership, Reporter
+from app.extender.ports import Admitter, Binder, Cluster, Gatekeeper, Leadership, Reporter
 from app.extender.preempt import preempt
 from app.extender.prioritize import Prioritize
 from app.extender.roster import Roster
@@ -53,6 +54,7 @@ class Service:
         problems: Callable[[], list[str]],
         clock: Callable[[], float],
         timing: Timing | None = None,
+        gatekeeper: Gatekeeper | None = None,
     ) -> None:
         timing = timing or Timing()
         self.inventory = inventory
@@ -73,6 +75,16 @@ class Service:
         self.bind = Bind(
             inventory, self.roster, self.tenure, binder, leadership=leadership, timing=timing, clock=clock
         )
+        self.burst: Burst | None = None
+        if gatekeeper is not None:
+            self.burst = Burst(
+                inventory,
+                self.roster,
+                gatekeeper,
+                pods_per_second=timing.burst_pods_per_second,
+                clock=clock,
+                spawn=self._spawn,
+            )
         self.narrator = Narrator(inventory, self.roster, reporter, clock=clock)
         offers = Offers(inventory)
         self._filter = Filter(inventory, self.roster, self.rounds, self.tenure, self.admission, offers)
@@ -113,6 +125,8 @@ class Service:
             self.narrator.observed(before, after)
             if after is not None:
                 self._arrived(after)
+                if before is None and self.burst is not None:
+                    self.burst.arrived(after)
                 if self._active:
                     self._release(after)
         for key in touched.gangs:
@@ -176,11 +190,15 @@ class Service:
         self._follow_leadership()
         self.bind.tick()  # deadlines and hand-overs do not wait for a fresh picture
         if not self.ready or not self._active:
+            if self.burst is not None:
+                self.burst.rest()
             return
         self.admission.tick()
         self.tenure.tick()
         self.roster.retry()
         self.rounds.run()
+        if self.burst is not None:
+            self.burst.tick()
         if self._clock() >= self._next_narration:
             self._next_narration = self._clock() + NARRATE_SECONDS
             self.admission.sweep()  # a nomination without a seat keeps GPUs from everybody
@@ -201,6 +219,8 @@ class Service:
         """Answer held calls, clear our nominations, and come to rest; a few seconds at most."""
         self.rounds.closed = True
         await self.bind.stop(seconds=STOP_SECONDS)
+        if self.burst is not None and self._leadership.active:
+            self._spawn(self.burst.end())
         self._withdraw("Muster is shutting down")
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_SECONDS)

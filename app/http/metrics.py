@@ -36,6 +36,12 @@ class _State(Collector):
         yield GaugeMetricFamily(
             "muster_active", "1 when this replica plans and writes.", value=service.active
         )
+        if service.burst is not None:
+            yield GaugeMetricFamily(
+                "muster_burst",
+                "1 while new pods are created without the gate.",
+                value=bool(service.burst.told),
+            )
         yield GaugeMetricFamily("muster_reserved_seats", "Seats set aside.", value=len(inventory.book))
         yield GaugeMetricFamily(
             "muster_held_binds", "Bind calls at the barrier.", value=len(service.bind.barrier)

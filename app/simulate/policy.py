@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the admission policy of deploy/admission-policy.yaml does to a pod that is created.
 
-The same conditions in the same order. Changes nothing outside of the namespaces that are labelled, as the API
-server would not.
+The same conditions in the same order; there are no bursts here. Changes nothing outside of the namespaces
+that are labelled, as the API server would not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 from app.codec.objects import GROUP_LABEL
 from app.codec.snapshot import JsonObject
 from app.domain.errors import QuantityError
-from app.domain.pod import GATE, SCHEDULER
+from app.domain.pod import GATE, GATE_ANNOTATION, SCHEDULER
 from app.domain.resources import is_device, parse_amount
 
 ENABLED_LABEL: Final = "muster.dev/enabled"
@@ -33,7 +33,10 @@ def admit(pod: JsonObject, value: str, *, scheduler: str = SCHEDULER) -> None:
         return
     spec["schedulerName"] = scheduler
     gates = spec.get("schedulingGates") or []
-    if all(gate.get("name") != GATE for gate in gates):
+    ungated = _in_group(pod) and (pod["metadata"].get("annotations") or {}).get(GATE_ANNOTATION) == "none"
+    if ungated:
+        spec["schedulingGates"] = [gate for gate in gates if gate.get("name") != GATE]
+    elif all(gate.get("name") != GATE for gate in gates):
         spec["schedulingGates"] = [*gates, {"name": GATE}]
 
 
@@ -53,10 +56,12 @@ def _is_apps(version: object) -> bool:
 
 
 def _covered(pod: JsonObject, value: str) -> bool:
-    spec = pod["spec"]
-    native = (spec.get("schedulingGroup") or {}).get("podGroupName")
-    in_group = bool((pod["metadata"].get("labels") or {}).get(GROUP_LABEL) or native)
-    return in_group or (value == "gpus" and _asks_for_device(spec))
+    return _in_group(pod) or (value == "gpus" and _asks_for_device(pod["spec"]))
+
+
+def _in_group(pod: JsonObject) -> bool:
+    native = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName")
+    return bool((pod["metadata"].get("labels") or {}).get(GROUP_LABEL) or native)
 
 
 def _asks_for_device(spec: JsonObject) -> bool:

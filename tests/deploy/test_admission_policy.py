@@ -297,7 +297,7 @@ def test_our_gate_can_be_lifted_alone(cluster: Cluster) -> None:
 
 def test_a_pod_that_gets_its_gpu_from_a_later_mutation_is_covered(cluster: Cluster) -> None:
     """`reinvocationPolicy: IfNeeded`: the policy looks again after another one has changed the pod."""
-    policy, binding = (copy.deepcopy(item) for item in documents(DEPLOY / "admission-policy.yaml"))
+    policy, binding, _ = (copy.deepcopy(item) for item in documents(DEPLOY / "admission-policy.yaml"))
     policy["metadata"]["name"] = binding["metadata"]["name"] = "zz-adds-a-gpu"
     policy["spec"] |= {
         "reinvocationPolicy": "Never",
@@ -357,3 +357,94 @@ def mutations(cluster: Cluster) -> int:
 def with_gpu(pod: Object) -> Object:
     limits = pod["spec"]["containers"][0].get("resources", {}).get("limits", {})
     return pod if "nvidia.com/gpu" in limits else {}
+
+
+# --- without the gate: on request, and in a burst ---
+
+GATE_ANNOTATION = "muster.dev/gate"
+NONE = {GATE_ANNOTATION: "none"}
+SWITCH = "/api/v1/namespaces/muster-system/configmaps/muster-burst"
+
+
+def annotated(pod: Object, **further: str) -> Object:
+    pod["metadata"]["annotations"] = {**NONE, **further}
+    return pod
+
+
+def is_ours_ungated(pod: Object, *, gates_left: list[str] | None = None) -> bool:
+    """Muster places it, and no gate of ours keeps it from the queue."""
+    annotation = pod["metadata"].get("annotations", {}).get(GATE_ANNOTATION)
+    ungated = annotation == "none" and gates(pod) == (gates_left or [])
+    return ungated and pod["spec"]["schedulerName"] == "muster"
+
+
+def burst(cluster: Cluster, *, lasts: bool) -> None:
+    """Say so as Muster does, and wait until admission has heard."""
+    cluster.api.patch(SWITCH, {"metadata": {"labels": {"muster.dev/burst": "true" if lasts else None}}})
+    heard = is_ours_ungated if lasts else is_ours
+    cluster.wait_for(lambda: heard(admit(cluster, GANGS, member())), 10, "admission knows of the burst")
+
+
+@pytest.fixture(scope="module")
+def switch(cluster: Cluster) -> None:
+    """The ConfigMap of deploy/extender.yaml, without the label."""
+    for item in documents(DEPLOY / "extender.yaml"):
+        if (item["kind"], item["metadata"]["name"]) in (
+            ("Namespace", "muster-system"),
+            ("ConfigMap", "muster-burst"),
+        ):
+            cluster.api.create(item)
+
+
+@pytest.fixture(params=range(3), ids=lambda turn: f"turn-{turn}")
+def lasting(cluster: Cluster, switch: None, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A burst. The API server takes the two bindings in an order of its own, drawn anew when one changes:
+    several turns have a chance to see both."""
+    path = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/muster-burst"
+    cluster.api.patch(path, {"metadata": {"labels": {"turn": str(request.param)}}})
+    burst(cluster, lasts=True)
+    yield cluster
+    burst(cluster, lasts=False)
+
+
+@pytest.mark.parametrize("namespace", VARIANTS)
+def test_a_member_may_ask_for_no_gate(cluster: Cluster, namespace: str) -> None:
+    assert is_ours_ungated(admit(cluster, namespace, annotated(member())))
+    foreign = annotated(member(schedulingGates=[{"name": FOREIGN}, {"name": GATE}]))
+    assert is_ours_ungated(admit(cluster, namespace, foreign), gates_left=[FOREIGN])
+
+
+def test_a_single_pod_queues_by_its_gate_whatever_it_asks_for(cluster: Cluster) -> None:
+    assert is_ours(admit(cluster, GPUS, annotated(gpu_pod())))
+
+
+def test_another_value_asks_for_nothing(cluster: Cluster) -> None:
+    pod = member()
+    pod["metadata"]["annotations"] = {GATE_ANNOTATION: "gang"}
+    assert is_ours(admit(cluster, GANGS, pod))
+
+
+def test_without_the_label_the_object_changes_nothing(cluster: Cluster, switch: None) -> None:
+    assert is_ours(admit(cluster, GANGS, member()))
+
+
+def test_in_a_burst_members_come_without_the_gate(lasting: Cluster) -> None:
+    assert is_ours_ungated(admit(lasting, GANGS, member()))
+    assert is_ours_ungated(admit(lasting, GPUS, member()))
+    gated = member(schedulingGates=[{"name": FOREIGN}, {"name": GATE}])
+    assert is_ours_ungated(admit(lasting, GANGS, gated), gates_left=[FOREIGN])
+    assert is_ours_ungated(admit(lasting, GANGS, annotated(member(), other="kept")))
+
+
+def test_in_a_burst_all_else_is_as_ever(lasting: Cluster) -> None:
+    assert is_ours(admit(lasting, GPUS, gpu_pod())), "single pods queue by their gate"
+    assert not is_ours(admit(lasting, GANGS, make_pod()))
+    assert not is_ours(admit(lasting, OFF, member()))
+    assert not is_ours(admit(lasting, GANGS, member(nodeName="n1")))
+    pod = member()
+    pod["metadata"]["annotations"] = {"other": "kept"}
+    assert admit(lasting, GANGS, pod)["metadata"]["annotations"] == {"other": "kept", **NONE}
+
+
+def test_in_a_burst_a_member_is_written_out_and_read_back_twice_at_most(lasting: Cluster) -> None:
+    assert mutations_of(lasting, member()) <= 2

@@ -15,6 +15,8 @@ import pytest
 import yaml
 
 from app.codec.kinds import KINDS
+from app.kube import gatekeeper
+from app.settings import load
 from tests.deploy.manifests import (
     DEPLOY,
     ENABLED_LABEL,
@@ -31,6 +33,7 @@ from tests.deploy.manifests import (
 
 kubernetes_validate: Any = importlib.import_module("kubernetes_validate")  # it brings no types
 EXTENDER = DEPLOY / "extender.yaml"
+POLICY = DEPLOY / "admission-policy.yaml"
 EXPLAIN = DEPLOY / "explain.yaml"
 LINT = "{extends: default, rules: {line-length: {max: 120}, document-start: disable}}"
 YAML_FILES = sorted([*DEPLOY.glob("*.yaml"), *EXAMPLES.glob("*.yaml")])
@@ -209,7 +212,7 @@ def test_explain_is_bound_to_the_one_account() -> None:
     assert binding["roleRef"]["name"] == "muster-explain"
 
 
-def test_the_rights_on_leases_end_at_the_namespace_and_writing_at_the_one_lease() -> None:
+def test_the_rights_in_its_own_namespace_are_one_lease_and_one_label() -> None:
     assert one(EXTENDER, "Role", "muster")["rules"] == [
         {
             "apiGroups": ["coordination.k8s.io"],
@@ -218,7 +221,21 @@ def test_the_rights_on_leases_end_at_the_namespace_and_writing_at_the_one_lease(
             "verbs": ["update"],
         },
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "list", "watch"]},
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": [gatekeeper.NAME],
+            "verbs": ["patch"],
+        },
     ]
+
+
+def test_the_admission_policy_looks_for_the_label_on_the_object_that_muster_may_label() -> None:
+    shipped = one(EXTENDER, "ConfigMap", gatekeeper.NAME)
+    where = one(POLICY, "MutatingAdmissionPolicyBinding", "muster-burst")["spec"]["paramRef"]
+    assert where["namespace"] == shipped["metadata"]["namespace"] == load().namespace
+    assert where["selector"] == {"matchLabels": {gatekeeper.LABEL: "true"}}
+    assert gatekeeper.LABEL not in shipped["metadata"]["labels"], "a cluster begins with gates"
 
 
 def test_every_binding_names_the_one_account_and_a_known_role() -> None:

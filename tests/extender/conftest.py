@@ -16,7 +16,9 @@ from tests.extender.world import World
 class Make(Protocol):
     """Makes a world of these objects."""
 
-    def __call__(self, *objects: Builder, timing: Timing | None = None, lag: bool = False) -> World: ...
+    def __call__(
+        self, *objects: Builder, timing: Timing | None = None, lag: bool = False, bursts: bool = False
+    ) -> World: ...
 
 
 @pytest.fixture
@@ -24,8 +26,10 @@ def make() -> Iterator[Make]:
     """As many worlds as a test needs."""
     made: list[World] = []
 
-    def one(*objects: Builder, timing: Timing | None = None, lag: bool = False) -> World:
-        made.append(World(*objects, timing=timing, lag=lag))
+    def one(
+        *objects: Builder, timing: Timing | None = None, lag: bool = False, bursts: bool = False
+    ) -> World:
+        made.append(World(*objects, timing=timing, lag=lag, bursts=bursts))
         return made[-1]
 
     yield one

@@ -347,3 +347,52 @@ def test_becoming_active_again_clears_what_was_left_in_between(make: Make) -> No
 
 async def _tick(world: World) -> None:
     world.service.tick()
+
+
+# -- members without the gate: those that kube-scheduler has not come to yet need no waking
+
+
+def ungated_gang(make: Make) -> World:
+    """Planned at the first call, and the first member answered; the second was never tried."""
+    world = make(make_node("n1").gpus(8), GROUP, member("a"), member("b"), make_pod("other").gpus(1))
+    world.filter("a", ["n1"])
+    return world
+
+
+def test_a_member_that_was_never_tried_is_not_nominated_while_kube_scheduler_asks(make: Make) -> None:
+    world = ungated_gang(make)
+    for _ in range(10):
+        world.tick(0.9)
+        world.filter("a", ["n1"])
+    assert nominated(world, "b") is None
+    assert world.filter("b", ["n1"])["NodeNames"] == ["n1"]
+    world.tick(10)
+    assert nominated(world, "b") is None, "it was answered: there is nothing to wake it for"
+
+
+def test_kube_scheduler_is_at_work_as_well_when_all_it_hears_is_no(make: Make) -> None:
+    world = ungated_gang(make)
+    world.put(make_group("h", 2))
+    world.put(make_pod("h0").gpus(1).gang("h"))
+    for _ in range(10):
+        world.tick(0.9)
+        world.filter("h0", ["n1"])
+    assert nominated(world, "b") is None
+
+
+def test_a_member_that_was_never_tried_is_nominated_when_kube_scheduler_has_gone_quiet(make: Make) -> None:
+    world = ungated_gang(make)
+    world.tick(1.0)
+    assert nominated(world, "b") is None
+    world.tick(1.1)
+    assert nominated(world, "b") == "n1"
+
+
+def test_a_member_whose_attempt_failed_is_woken_however_busy_kube_scheduler_is(make: Make) -> None:
+    world = make(make_node("n1").gpus(8), GROUP, member("a"), member("b"))
+    refuse(world, "b", at="2026-01-01T00:00:01Z")  # by a plugin of its own: no call came here
+    world.filter("a", ["n1"])
+    for _ in range(3):
+        world.tick(0.9)
+        world.filter("a", ["n1"])
+    assert nominated(world, "b") == "n1"

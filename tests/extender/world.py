@@ -30,9 +30,12 @@ STEPS = 12
 
 
 class World:
-    """`now` is the clock. `fail_next` makes the next POST fail: "before" or "after" it took effect."""
+    """`now` is the clock. `fail_next` makes the next POST fail: "before" or "after" it took effect.
+    With `bursts` there is an admission policy that can be told of one."""
 
-    def __init__(self, *objects: Builder, timing: Timing | None = None, lag: bool = False) -> None:
+    def __init__(
+        self, *objects: Builder, timing: Timing | None = None, lag: bool = False, bursts: bool = False
+    ) -> None:
         self.loop = asyncio.new_event_loop()
         self.now = 1000.0
         self.fail_next = ""
@@ -43,6 +46,9 @@ class World:
         self.observed: dict[str, Pod] = {}
         self.posted: dict[str, NodeName] = {}
         self.wrong: list[str] = []
+        self.gates_left_off: list[bool] = []
+        self.burst_outcome = Outcome()
+        self.burst_heard: asyncio.Event | None = None
         self.cluster = SnapshotCluster([builder.build() for builder in objects])
         self.cluster.deliver = self._arrive
         self.service = Service(
@@ -54,6 +60,7 @@ class World:
             problems=lambda: self.problems,
             clock=lambda: self.now,
             timing=timing or Timing(seen_seconds=0.0),
+            gatekeeper=self if bursts else None,
         )
         self.run(self._observe(self.cluster.initial()))
         self.tick()
@@ -168,7 +175,14 @@ class World:
         """The error of a bind call, empty for success, None while it is held."""
         return orjson.loads(task.result())["Error"] if task.done() else None
 
-    # -- ports: binder and leadership
+    # -- ports: gatekeeper, binder and leadership
+
+    async def leave_gates_off(self, off: bool) -> Outcome:
+        """A label on the ConfigMap."""
+        self.gates_left_off.append(off)
+        if self.burst_heard is not None:
+            await self.burst_heard.wait()
+        return self.burst_outcome
 
     async def post(self, pod: PodRef, node: NodeName) -> Outcome:
         """POST pods/binding, with the judgement that it over-commits nothing observed by now."""

@@ -21,6 +21,7 @@ from app.domain.pod import GATE
 from app.kube.admitter import Admitter
 from app.kube.binder import Binder
 from app.kube.client import Api, _proxy_from_environment
+from app.kube.gatekeeper import Gatekeeper
 from tests.kube.fake_api import FakeApi, Fault
 from tests.kube.helpers import World, api_at, until
 
@@ -221,3 +222,14 @@ def test_a_proxy_in_the_environment_is_used(
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     monkeypatch.setenv("NO_PROXY", no_proxy)
     assert _proxy_from_environment(server) == want
+
+
+class TestGates:
+    @pytest.mark.parametrize(("action", "why"), [(403, "403"), (500, "500"), ("lose", "no answer")])
+    async def test_what_may_not_have_been_heard_is_an_error(
+        self, fake: FakeApi, ns: World, action: int | str, why: str
+    ) -> None:
+        fake.faults.append(Fault("PATCH", "/configmaps/", action))
+        outcome = await Gatekeeper(ns.api, ns.namespace).leave_gates_off(True)
+        assert why in outcome.error
+        assert not outcome.gone

@@ -126,11 +126,7 @@ def test_contenders_differ_only_in_what_their_files_say() -> None:
     }
     longest = {name: config.pop("podMaxBackoffSeconds") for name, config in configs.items()}
     assert (longest["native"], longest["native-1s"], longest["muster"]) == (10, 1, 1)
-    assert (
-        len(configs.pop("muster").pop("extenders"))
-        == len(configs.pop("muster-ungated").pop("extenders"))
-        == 2
-    )
+    assert all(len(configs.pop(f"muster{how}").pop("extenders")) == 2 for how in ("", "-gated", "-ungated"))
     plain = configs["plain"]
     assert "extenders" not in plain
     assert (plain["percentageOfNodesToScore"], plain["podInitialBackoffSeconds"]) == (0, 1)

@@ -73,6 +73,14 @@ def test_gates_of_others_stay_and_ours_is_set_once() -> None:
     assert admitted(PLAIN.gang("train").gated(), "gangs") == ("muster", [GATE])
 
 
+def test_a_member_may_ask_for_no_gate_and_a_single_pod_may_not() -> None:
+    none = {"muster.dev/gate": "none"}
+    assert admitted(PLAIN.gang("train").set("metadata.annotations", none), "gangs") == ("muster", [])
+    gated = PLAIN.gang("train").gate("other").gated().set("metadata.annotations", none)
+    assert admitted(gated, "gangs") == ("muster", ["other"])
+    assert admitted(PLAIN.gpus(1).set("metadata.annotations", none), "gpus") == ("muster", [GATE])
+
+
 @pytest.mark.parametrize(
     ("labels", "value"),
     [({"muster.dev/enabled": "gangs"}, "gangs"), ({"muster.dev/enabled": "yes"}, ""), (None, "")],

@@ -8,7 +8,7 @@ from typing import Final
 
 from app.codec.objects import seconds
 from app.codec.snapshot import JsonObject
-from app.domain.pod import GATE, Pod
+from app.domain.pod import GATE, GATE_ANNOTATION, Pod
 from app.explain.case import Case
 from app.explain.finding import Evidence, Hit, Read, Topic, Weight, finding, hit
 from app.explain.objects import named, number, text
@@ -63,7 +63,8 @@ def namespace_not_enabled(case: Case) -> Iterable[Hit]:
     meaning=(
         "In a namespace that is switched on, the admission policy gives a pod schedulerName muster and the"
         " gate muster.dev/gang at its creation, and never later: a gate cannot be added to a pod. Pods that"
-        " are older than the label, or were created while the policy was absent, go without. Those that name"
+        " are older than the label, or were created while the policy was absent, go without (those with the"
+        " annotation muster.dev/gate: none, as in a burst, on purpose). Those that name"
         " Muster's scheduler still start only with their gang, but they are tried again and again; those of"
         " the default scheduler start on their own."
     ),
@@ -102,7 +103,10 @@ def _missed(case: Case, pod: Pod, value: str) -> bool:
         return False
     if pod.scheduler not in (DEFAULT, case.inventory.scheduler):
         return False
-    return pod.grouped or (value == "gpus" and pod.wants_devices)
+    on_purpose = text(case.raw(pod), "metadata", "annotations", GATE_ANNOTATION) == "none"
+    if pod.grouped:
+        return pod.scheduler == DEFAULT or not on_purpose
+    return value == "gpus" and pod.wants_devices
 
 
 @finding(
