@@ -13,6 +13,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import numpy as np
+
 from app.codec.extender import BindArgs
 from app.domain.ids import GangKey, NodeName, PodUid
 from app.domain.plan import Outcome, PodRef, Seat
@@ -127,8 +129,8 @@ class Bind:
 
     async def _ordinary(self, pod: Pod, node: NodeName) -> str:
         """A pod of no gang: bound if the node still has room beside what is reserved."""
-        row = self._inventory.columns.row_of[node]
-        if not self._inventory.fits(pod.template, self._inventory.free_for(pod), [row])[0]:
+        here = np.array([self._inventory.columns.row_of[node]])
+        if not self._inventory.fits(pod.template, self._inventory.free_for(pod, here), [0])[0]:
             return f"node {node} has no room left for pod {pod.key} beside what is reserved"
         booking = self._inventory.hold(Seat(uid=pod.uid, node=node, template=pod.template))
         booking.phase = Phase.POSTED

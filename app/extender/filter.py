@@ -14,7 +14,6 @@ import numpy as np
 
 from app.codec.extender import FilterAnswer
 from app.codec.offer import Offer
-from app.domain.ids import NodeName
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.explain.blocker import mixed_apis
@@ -78,7 +77,7 @@ class Filter:
         if offer.names == [pod.nominated]:
             return self._miss(pod, booking, offer)  # a probe: the full offer follows in the same cycle
         if booking.phase < Phase.HELD:
-            seat = reseat(self._inventory, pod, booking, [NodeName(name) for name in offer.names])
+            seat = reseat(self._inventory, pod, booking, self._offers.rows(offer))
             if seat is not None:
                 return self._send(seat)
         if booking.gang is not None:
@@ -116,7 +115,8 @@ class Filter:
         rows = self._inventory.book.rows()
         if not rows:
             return set()
-        fine = self._inventory.fits(pod.template, self._inventory.free_for(pod), rows)
+        free = self._inventory.free_for(pod, np.array(rows))
+        fine = self._inventory.fits(pod.template, free, range(len(rows)))
         return {self._inventory.names[row] for row, ok in zip(rows, fine, strict=True) if not ok}
 
     def _judge(self, pod: Pod, offer: Offer) -> FilterAnswer:

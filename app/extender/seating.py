@@ -8,9 +8,12 @@ whole: nobody loses a seat for it.
 
 from __future__ import annotations
 
+import numpy as np
+
 from app.domain.ids import NodeName
 from app.domain.plan import Demand, Member, Plan, Seat
 from app.domain.pod import Pod
+from app.inventory.columns import Rows
 from app.inventory.inventory import Inventory
 from app.inventory.reservations import Booking, Phase
 from app.planner.capacity import spare_devices
@@ -20,48 +23,48 @@ MOST_TRIES = 8
 """Offered nodes around which the rest of the gang is planned anew before giving up."""
 
 
-def reseat(inventory: Inventory, pod: Pod, booking: Booking, offered: list[NodeName]) -> Booking | None:
-    """The member's seat on an offered node, or None if there is no way; then nothing has changed."""
-    return _swap(inventory, booking, set(offered)) or _move(inventory, pod, booking, offered) or _replan(
-        inventory, pod, booking, offered
-    )  # fmt: skip
+def reseat(inventory: Inventory, pod: Pod, booking: Booking, offered: Rows) -> Booking | None:
+    """The member's seat on an offered node, or None if there is no way; then nothing has changed.
+
+    `offered` are rows, -1 for a node that is not known; the planned node is not among them.
+    """
+    rows = offered[offered >= 0]
+    rows = rows[inventory.admitting(pod.template)[rows]]
+    return (
+        _swap(inventory, booking, rows)
+        or _move(inventory, pod, booking, rows)
+        or _replan(inventory, pod, booking, rows)
+    )
 
 
 def _movable(booking: Booking) -> bool:
     return booking.phase is Phase.RESERVED and not booking.nominated
 
 
-def _swap(inventory: Inventory, booking: Booking, offered: set[NodeName]) -> Booking | None:
+def _swap(inventory: Inventory, booking: Booking, rows: Rows) -> Booking | None:
     if booking.gang is None:
         return None
+    offered = np.zeros(inventory.columns.rows, np.bool_)
+    offered[rows] = True
     for other in inventory.book.of(booking.gang):
-        if other.node in offered and other.template == booking.template and _movable(other):
+        if offered[other.row] and other.template == booking.template and _movable(other):
             here, there = booking.node, other.node
             inventory.move(other.uid, here)
             return inventory.move(booking.uid, there)
     return None
 
 
-def _rows(inventory: Inventory, pod: Pod, offered: list[NodeName]) -> list[int]:
-    admitting = inventory.admitting(pod.template)
-    rows = (inventory.columns.row_of.get(name) for name in offered)
-    return [row for row in rows if row is not None and admitting[row]]
-
-
-def _move(inventory: Inventory, pod: Pod, booking: Booking, offered: list[NodeName]) -> Booking | None:
-    rows = _rows(inventory, pod, offered)
-    free = inventory.free_for(pod)
-    fitting = [
-        row for row, fine in zip(rows, inventory.fits(booking.template, free, rows), strict=True) if fine
-    ]
-    if not fitting:
+def _move(inventory: Inventory, pod: Pod, booking: Booking, rows: Rows) -> Booking | None:
+    free = inventory.free_for(pod, rows)
+    fitting = np.flatnonzero(inventory.fits(booking.template, free, np.arange(len(rows))))
+    if not len(fitting):
         return None
-    spare = spare_devices(inventory.view(), booking.template, free)
-    best = min(fitting, key=lambda row: (int(spare[row]), row))
-    return inventory.move(booking.uid, inventory.names[best])
+    spare = spare_devices(inventory.as_view(free), booking.template, free)
+    best = fitting[np.lexsort((rows[fitting], spare[fitting]))[0]]
+    return inventory.move(booking.uid, inventory.names[rows[best]])
 
 
-def _replan(inventory: Inventory, pod: Pod, booking: Booking, offered: list[NodeName]) -> Booking | None:
+def _replan(inventory: Inventory, pod: Pod, booking: Booking, rows: Rows) -> Booking | None:
     if booking.gang is None:
         return None
     others = [b for b in inventory.book.of(booking.gang) if _movable(b) and b.uid != booking.uid]
@@ -70,11 +73,10 @@ def _replan(inventory: Inventory, pod: Pod, booking: Booking, offered: list[Node
     free = inventory.view(priority=pod.priority, gang=booking.gang).free.copy()
     for seat in [booking, *others]:
         inventory.columns.shift(free, seat.row, seat.template.requests, sign=1)
-    rows = _rows(inventory, pod, offered)
-    fine = inventory.fits(booking.template, free, rows)
+    fine = rows[inventory.fits(booking.template, free, rows)]
     members = tuple(Member(uid=b.uid, template=b.template) for b in others)
     demand = Demand(gang=booking.gang, members=members, need=len(members), priority=pod.priority)
-    for row in [row for row, ok in zip(rows, fine, strict=True) if ok][:MOST_TRIES]:
+    for row in fine[:MOST_TRIES].tolist():
         around = free.copy()
         inventory.columns.shift(around, row, booking.template.requests, sign=-1)
         verdict = plan(inventory.as_view(around), demand)

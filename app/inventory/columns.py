@@ -62,9 +62,9 @@ class Columns:
         """Row of each name, -1 where unknown; shape (len(names),)."""
         return np.array(list(map(self.row_of.get, names, repeat(-1))), np.intp)  # type: ignore[arg-type]
 
-    def free(self) -> Matrix:
-        """A fresh matrix (columns, rows) of what is free after reservations."""
-        window = (slice(len(self.column_of)), slice(self.rows))
+    def free(self, rows: Rows | None = None) -> Matrix:
+        """A fresh matrix (columns, rows) of what is free after reservations, or of some rows alone."""
+        window = (slice(len(self.column_of)), slice(self.rows) if rows is None else rows)
         free: Matrix = self._allocatable[window] - self._used[window]
         free -= self._reserved[window]
         return free

@@ -26,7 +26,7 @@ from app.domain.placement import Template
 from app.domain.plan import Plan, Seat
 from app.domain.pod import SCHEDULER, Pod
 from app.domain.resources import is_device
-from app.inventory.columns import Columns, Mask, Matrix
+from app.inventory.columns import Columns, Mask, Matrix, Rows
 from app.inventory.gangs import GangTable
 from app.inventory.nodes import NodeTable
 from app.inventory.reservations import Book, Booking, Phase
@@ -324,13 +324,20 @@ class Inventory:
         """Rows whose node exists and admits the template."""
         return self.nodes.admitting(template, rows=self.columns.rows)
 
-    def free_for(self, pod: Pod) -> Matrix:
-        """Free amounts (columns, rows) for this very pod: its own seat or nomination is not in its way."""
-        own = self.book.get(pod.uid)
-        free = self.columns.free()
+    def free_for(self, pod: Pod, rows: Rows | None = None) -> Matrix:
+        """Free amounts for this very pod: its own seat or nomination is not in its way.
+
+        Shape (columns, rows), or (columns, len(rows)) of these rows alone.
+        """
+        free, own = self.columns.free(rows), self.book.get(pod.uid)
+        changes = [
+            (row, other.template, -1) for row, other in self.nominations_before(pod.priority, but={pod.uid})
+        ]
         if own is not None:
-            self.columns.shift(free, own.row, own.template.requests, sign=1)
-        self._subtract_nominations(free, pod.priority, but=frozenset((pod.uid,)))
+            changes.append((own.row, own.template, 1))
+        for row, template, sign in changes:
+            for spot in (row,) if rows is None else np.flatnonzero(rows == row).tolist():
+                self.columns.shift(free, spot, template.requests, sign=sign)
         return free
 
     def foreign_nominations(self) -> list[Pod]:

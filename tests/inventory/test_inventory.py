@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from app.domain.ids import NodeName
@@ -347,6 +348,17 @@ def test_a_pod_sees_its_own_seat_as_free() -> None:
     column = inventory.columns.column_of[GPU]
     assert inventory.free_for(pod_of(MEMBER))[column, 0] == 8
     assert inventory.free_for(pod_of(POD))[column, 0] == 6
+
+
+@pytest.mark.parametrize("rows", [[], [1], [2, 0], [1, 1, 0]])
+def test_what_is_free_on_some_rows_is_what_is_free_there(rows: list[int]) -> None:
+    nodes = [make_node(f"n{number}").gpus(8) for number in (1, 2, 3)]
+    nominated = make_pod("other").gpus(2).nominated("n2")
+    inventory = inventory_of(*nodes, MEMBER, nominated, make_pod("runs").gpus(1).on("n3"))
+    reserve(inventory, seat(MEMBER))
+    for pod in (MEMBER, POD, nominated):
+        everywhere = inventory.free_for(pod_of(pod))
+        assert (inventory.free_for(pod_of(pod), np.array(rows, np.intp)) == everywhere[:, rows]).all()
 
 
 # -- nominations
