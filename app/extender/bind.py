@@ -38,7 +38,7 @@ DOUBT_SECONDS = 5.0
 """How long a place is kept, whatever happens, after a binding that failed: if only its answer was lost, the
 watch shows the pod on its node by then."""
 
-AT_ONCE = 32
+AT_ONCE = 16
 """POSTs begun in one turn of the event loop: beginning hundreds would hold up everybody else for a tenth of a
 second, and most of them would only wait for a connection."""
 
