@@ -40,6 +40,10 @@ DOUBT_SECONDS = 5.0
 """How long a place is kept, whatever happens, after a binding that failed: if only its answer was lost, the
 watch shows the pod on its node by then."""
 
+AT_ONCE = 16
+"""POSTs begun in one turn of the event loop: beginning hundreds would hold up everybody else for a tenth of a
+second, and most of them would only wait for a connection."""
+
 NOT_ACTIVE = "this Muster is not active: another replica holds the scheduler's Lease"
 STOPPING = "Muster is shutting down; kube-scheduler will try again"
 
@@ -191,13 +195,14 @@ class Bind:
         self._turn_away(gang, lambda held: self._lost(held) or self._crowded_out(held))
         if not self._complete(gang):
             return
+        posts = []
         for held in self.barrier.of(gang):
             booking = self._inventory.book.get(held.uid)
             assert booking is not None, "a held call has a seat, or is turned away"
             booking.phase = Phase.POSTED
             self.barrier.leave(held)
-            pod = self._inventory.pods[held.uid]
-            self._run(self._post(held, ref(pod), booking))
+            posts.append(self._post(held, ref(self._inventory.pods[held.uid]), booking))
+        self._run(_spread(posts))
         self._last_move.pop(gang, None)
         self._roster.succeeded(gang)
 
@@ -307,3 +312,13 @@ class Bind:
                 self.barrier.turn_away(held.uid, key, STOPPING)
         if self._posting:
             await asyncio.wait(self._posting, timeout=seconds)
+
+
+async def _spread(posts: list[Coroutine[Any, Any, None]]) -> None:
+    """Begin all, a few in each turn of the loop; over when all are."""
+    begun = []
+    for number, post in enumerate(posts, 1):
+        begun.append(asyncio.ensure_future(post))
+        if number % AT_ONCE == 0:
+            await asyncio.sleep(0)
+    await asyncio.gather(*begun)

@@ -3,7 +3,9 @@
 
 Decides nothing. A sleep that ends late says that something else ran, or that the process did not: the two
 clocks tell the one from the other. What it sees is what a call would see that arrives at that moment; only
-what exceeds the timer's own grain is counted.
+what exceeds the timer's own grain is counted. Work is only known from one look to the next: what was done
+just before a delay counts as if it were in it, so that `cpu` is never too little, and too much where the
+process also waits for a processor.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ BUCKETS: Final = (0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
 
 class Stalls:
-    """A histogram of delays by clock: `wall` is all of a delay, `cpu` the part that was our own work."""
+    """A histogram of delays by clock: `wall` is all of a delay, `cpu` the most that was our own work."""
 
     def __init__(
         self,
@@ -35,7 +37,7 @@ class Stalls:
         self._clock, self._busy = clock, busy
         histogram = Histogram(
             "muster_loop_stall_seconds",
-            "Delays of the event loop above 2 ms; cpu: the part that was work of this process.",
+            "Delays of the event loop above 2 ms; cpu: at most this much was work of this process.",
             ["clock"],
             buckets=BUCKETS,
             registry=registry,

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
+from app.domain.ids import NodeName
+from app.domain.plan import Outcome, PodRef
+from app.extender.bind import AT_ONCE
 from app.extender.timing import Timing
 from tests.builders import GPU, PodBuilder, make_group, make_node, make_pod
 from tests.extender.conftest import Make
@@ -240,3 +244,75 @@ def test_a_member_that_arrives_does_not_have_all_others_looked_at_again(
     assert [many.error(call) for call in calls] == [""] * 40
     assert len(looks) - before >= 40, "right before the bindings everybody is looked at"
     many.close()
+
+
+# -- a gang of hundreds
+
+
+class Posts:
+    """How many POSTs were begun in each turn of a world's loop, from now on, and how many are done.
+
+    Each takes some turns.
+    """
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.by_turn: Counter[int] = Counter()
+        self.done = 0
+        self._turn, self._loop, self._post = 0, world.loop, world.post
+        monkeypatch.setattr(world, "post", self.post)
+        self._count()
+
+    def _count(self) -> None:
+        self._turn += 1
+        self._loop.call_soon(self._count)
+
+    async def post(self, pod: PodRef, node: NodeName) -> Outcome:
+        """One more."""
+        self.by_turn[self._turn] += 1
+        for _ in range(9):
+            await asyncio.sleep(0)
+        outcome = await self._post(pod, node)
+        self.done += 1
+        return outcome
+
+
+@pytest.fixture
+def large(make: Make) -> tuple[World, list[asyncio.Task[bytes]]]:
+    """Three times as many members as are posted in a turn, all but `m0` at the barrier."""
+    names = [f"m{n}" for n in range(3 * AT_ONCE)]
+    world = make(make_node("n1").gpus(len(names)), make_group("g", len(names)), *map(member, names))
+    for name in names:
+        world.filter(name, ["n1"])
+    return world, [world.bind(name, "n1") for name in names[1:]]
+
+
+def test_a_large_gang_is_posted_a_few_members_in_each_turn_of_the_loop(
+    large: tuple[World, list[asyncio.Task[bytes]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, calls = large
+    posts = Posts(world, monkeypatch)
+    calls.append(world.bind("m0", "n1"))
+    world.idle()
+    assert [world.error(call) for call in calls] == [""] * 3 * AT_ONCE
+    assert sorted(posts.by_turn.values()) == [AT_ONCE] * 3
+
+
+def test_shutdown_waits_for_members_whose_turn_has_not_come(
+    large: tuple[World, list[asyncio.Task[bytes]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, calls = large
+    posts = Posts(world, monkeypatch)
+
+    async def stop_halfway() -> int:
+        meta = world.get("Pod", "m0")["metadata"]
+        body = b'{"PodName":"m0","PodNamespace":"default","PodUID":"%s","Node":"n1"}' % meta["uid"].encode()
+        calls.append(asyncio.ensure_future(world.service.bind_call(body)))
+        while not posts.by_turn:  # noqa: ASYNC110 - turn by turn
+            await asyncio.sleep(0)
+        begun = posts.by_turn.total()
+        await world.service.stop()
+        return begun
+
+    assert world.loop.run_until_complete(stop_halfway()) < 3 * AT_ONCE
+    assert posts.done == 3 * AT_ONCE
+    assert [world.error(call) for call in calls] == [""] * 3 * AT_ONCE

@@ -204,6 +204,15 @@ def test_a_minimum_that_is_no_minimum_is_warned_of_once(
     ]
 
 
+def test_a_pod_group_that_was_created_again_is_warned_of_again(stage: tuple[World, Diary]) -> None:
+    world, diary = stage
+    for uid in ("one", "two"):
+        put(world, make_group("g", 0).uid(uid), member("a").gate("x"))
+        world.tick(5)
+        assert [event.name for event in diary.hear() if event.reason == "GangMinimum"] == ["group g"]
+        world.remove(make_group("g", 0).uid(uid))
+
+
 def test_mixed_priorities_are_warned_of(stage: tuple[World, Diary]) -> None:
     world, diary = stage
     put(world, make_group("g", 3), member("a").priority(5), member("b").priority(3))
