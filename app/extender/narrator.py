@@ -60,7 +60,7 @@ class Narrator:
         self._fresh: dict[GangKey, None] = {}
         """Changed, and not told yet. They wait for a tick: most gangs that have just been created are
         complete and have their seats a moment later, and nobody needs to read that they were not."""
-        self._warned: dict[GangKey, tuple[str, str]] = {}
+        self._warned: dict[tuple[GangKey, str], tuple[str, str]] = {}
         self._changed: dict[GangKey, None] = {}
 
     def resume(self) -> None:
@@ -98,8 +98,8 @@ class Narrator:
         self._queue = sorted(set(self._roster.waiting()))
         for key in self._said.keys() - set(self._queue):
             del self._said[key]
-        for key in [key for key in self._warned if self._inventory.gangs.get(key) is None]:
-            del self._warned[key]
+        for about in [about for about in self._warned if self._inventory.gangs.get(about[0]) is None]:
+            del self._warned[about]
 
     def _inspect(self, began: float) -> None:
         """Gangs that changed since the last tick, each once however many events there were."""
@@ -178,8 +178,8 @@ class Narrator:
         self._reporter.event(ref(pod), reason="GateReleased", message=f"{why}: muster.dev/gang is lifted")
 
     def _warn(self, group: PodGroup, reason: str, text: str) -> None:
-        if self._warned.get(group.key) != (group.uid, text):
-            self._warned[group.key] = (group.uid, text)
+        if self._warned.get((group.key, reason)) != (group.uid, text):
+            self._warned[group.key, reason] = (group.uid, text)
             self._reporter.event(group, reason=reason, message=text, warning=True)
 
 

@@ -221,6 +221,17 @@ def test_mixed_priorities_are_warned_of(stage: tuple[World, Diary]) -> None:
     assert event.warning and event.message.endswith("queues with the lowest, 3")
 
 
+def test_two_warnings_of_one_group_are_each_given_once(stage: tuple[World, Diary]) -> None:
+    world, diary = stage
+    put(world, make_group("g", 0), member("a").priority(5).gate("x"), member("b").priority(3).gate("x"))
+    for number in range(3):
+        world.tick(2)
+        put(world, member(f"c{number}").priority(5).gate("x"))
+    world.tick(2)
+    warned = [event.reason for event in diary.hear() if event.warning]
+    assert sorted(warned) == ["GangMinimum", "GangPriorities"]
+
+
 # -- gates that are none of our business
 
 
