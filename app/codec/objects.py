@@ -74,6 +74,7 @@ class ObjectDecoder:
             nominated=nominated,
             nominated_by_us=bool(nominated and not spec.node_name and _ours(meta.managed_fields)),
             gates=gates,
+            waived=meta.annotations is not None and meta.annotations.gate == "none",
             gang=gang,
             mixed=mixed,
             failure=(status.reason or "") if status.phase == "Failed" else "",

@@ -46,10 +46,15 @@ class Header(Struct, gc=False):
     metadata: Identity = msgspec.field(default_factory=Identity)
 
 
+class Annotations(Struct, gc=False):
+    gate: str | None = msgspec.field(default=None, name="muster.dev/gate")
+
+
 class Metadata(Identity, rename="camel", gc=False):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
+    annotations: Annotations | None = None
     managed_fields: Raw = NOTHING
 
 

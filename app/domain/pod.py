@@ -49,7 +49,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     it changes when kube-scheduler records an attempt. `preempts` is false for `preemptionPolicy: Never`.
     `expiry` is the deletionTimestamp of a pod that is being deleted: when its grace period is over, in Unix
     seconds. `stuck` is why a container on a node waits (CrashLoopBackOff, ErrImagePull, ...), empty where
-    none does or it is still being created.
+    none does or it is still being created. `waived` tells that the annotation `muster.dev/gate` says none.
     """
 
     uid: PodUid
@@ -67,6 +67,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     nominated: NodeName | None = None
     nominated_by_us: bool = False
     gates: tuple[str, ...] = ()
+    waived: bool = False
     gang: GangKey | None = None
     mixed: tuple[str, str] | None = None
     failure: str = ""

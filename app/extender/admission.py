@@ -90,6 +90,14 @@ class Admission:
         """Whether the pod waits for us: its nomination or its gate has not had its turn yet."""
         return uid in self._opening
 
+    def coming(self, uid: PodUid) -> bool:
+        """Whether the pod waits for kube-scheduler alone: never tried, while that is at work, it is somewhere
+        in its queue, and awake."""
+        pod = self._inventory.pods.get(uid)
+        if pod is None or pod.node is not None or pod.gates or pod.outcome or uid in self._refused:
+            return False
+        return self._clock() - self._asked_at <= self._timing.wake_seconds
+
     def answered(self, uid: PodUid) -> None:
         """The filter verb has answered with the seat: nothing to wake."""
         self._due.pop(uid, None)
@@ -152,15 +160,10 @@ class Admission:
                 continue
             if self._nominations.get(uid, 0) >= MOST_NOMINATIONS:
                 self.stuck.add(uid)
-            elif self._comes_by_itself(pod):
+            elif self.coming(uid):
                 self._due[uid] = now + self._timing.wake_seconds
             else:
                 self._spawn(self._in_turn(partial(self._nominate, pod)))
-
-    def _comes_by_itself(self, pod: Pod) -> bool:
-        """Never tried, while kube-scheduler is at work: the pod is somewhere in its queue, and awake."""
-        tried = pod.outcome or pod.uid in self._refused
-        return not tried and self._clock() - self._asked_at <= self._timing.wake_seconds
 
     def _release_again(self, now: float) -> None:
         for uid in [uid for uid, due in self._releases.items() if due <= now]:

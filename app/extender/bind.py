@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from app.domain.plan import Outcome, PodRef, Seat
 from app.domain.pod import Pod
 from app.domain.reasons import Reason, Refusal
 from app.explain.blocker import mixed_apis
-from app.extender.admission import ref
+from app.extender.admission import Admission, ref
 from app.extender.barrier import Barrier, Held
 from app.extender.ports import Binder, Leadership
 from app.extender.roster import Roster
@@ -55,6 +56,7 @@ class Bind:
         self,
         inventory: Inventory,
         roster: Roster,
+        admission: Admission,
         tenure: Tenure,
         binder: Binder,
         *,
@@ -64,6 +66,7 @@ class Bind:
     ) -> None:
         self._inventory = inventory
         self._roster = roster
+        self._admission = admission
         self._tenure = tenure
         self._binder = binder
         self._leadership = leadership
@@ -195,14 +198,14 @@ class Bind:
         self._turn_away(gang, lambda held: self._lost(held) or self._crowded_out(held))
         if not self._complete(gang):
             return
-        posts = []
+        posts: list[tuple[Held, Booking]] = []
         for held in self.barrier.of(gang):
             booking = self._inventory.book.get(held.uid)
             assert booking is not None, "a held call has a seat, or is turned away"
             booking.phase = Phase.POSTED
             self.barrier.leave(held)
-            posts.append(self._post(held, ref(self._inventory.pods[held.uid]), booking))
-        self._run(_spread(posts))
+            posts.append((held, booking))
+        self._run(self._begin(posts))
         self._last_move.pop(gang, None)
         self._roster.succeeded(gang)
 
@@ -240,8 +243,18 @@ class Bind:
             return f"node {booking.node} was filled by others"
         return ""
 
-    async def _post(self, held: Held, pod: PodRef, booking: Booking) -> None:
-        outcome = await self._send(pod, booking.node)
+    async def _begin(self, posts: list[tuple[Held, Booking]]) -> None:
+        """All of them, a few in each turn of the loop."""
+        for number, (held, booking) in enumerate(posts):
+            if number and number % AT_ONCE == 0:
+                await asyncio.sleep(0)
+            self._run(self._post(held, booking))
+
+    async def _post(self, held: Held, booking: Booking) -> None:
+        lost = self._lost(held)  # between two turns
+        outcome = Outcome(error=lost)
+        if not lost:
+            outcome = await self._send(ref(self._inventory.pods[held.uid]), booking.node)
         current = self._inventory.book.get(held.uid)
         if not outcome.ok and current is booking:
             if outcome.gone:
@@ -289,9 +302,14 @@ class Bind:
         limit = min(float(own), MOST_HOLD_SECONDS) if own else self._timing.gang_seconds
         if now - min(held.arrived for held in waiting) > limit:
             return True
-        if any(b.phase is Phase.ANSWERED for b in self._inventory.book.of(key)):
+        if any(self._on_its_way(booking) for booking in self._inventory.book.of(key)):
             self._last_move[key] = now
         return now - self._last_move.get(key, now) > self._timing.hold_seconds
+
+    def _on_its_way(self, booking: Booking) -> bool:
+        """Answered with its seat, or further back in a queue that kube-scheduler is working through."""
+        in_queue = booking.phase is Phase.RESERVED and self._admission.coming(booking.uid)
+        return in_queue or booking.phase is Phase.ANSWERED
 
     def _end_doubt(self, uid: PodUid) -> None:
         """It is not on its node: the place of an ordinary pod goes back, a seat is like any other."""
@@ -310,15 +328,7 @@ class Bind:
         for key in self.barrier.gangs():
             for held in self.barrier.of(key):
                 self.barrier.turn_away(held.uid, key, STOPPING)
-        if self._posting:
-            await asyncio.wait(self._posting, timeout=seconds)
-
-
-async def _spread(posts: list[Coroutine[Any, Any, None]]) -> None:
-    """Begin all, a few in each turn of the loop; over when all are."""
-    begun = []
-    for number, post in enumerate(posts, 1):
-        begun.append(asyncio.ensure_future(post))
-        if number % AT_ONCE == 0:
-            await asyncio.sleep(0)
-    await asyncio.gather(*begun)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._posting:  # some begin when their turn comes
+                    await asyncio.wait(set(self._posting))

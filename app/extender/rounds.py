@@ -191,9 +191,14 @@ class Rounds:
 
     def _in_play(self, gang: Gang, standing: Standing) -> bool:
         """Pods without our gate are in kube-scheduler's own queue: until it has tried one of them, nothing is
-        set aside for their gang, or other pods would wait for pods that nobody looks at."""
+        set aside for their gang, or other pods would wait for pods that nobody looks at. Those whose gate was
+        waived when they were created are as good as gated: they queue in the same order."""
         roll = gang.roll
-        return standing.called or roll.wounded or any(pod.gated or pod.outcome for pod in roll.ready)
+        return (
+            standing.called
+            or roll.wounded
+            or any(pod.gated or pod.waived or pod.outcome for pod in roll.ready)
+        )
 
     def _fill_vacancies(self, gang: Gang) -> bool:
         """The gang is planned now: what was kept for it is free for it. Whether there was any."""

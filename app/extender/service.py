@@ -73,7 +73,14 @@ class Service:
         )
         self.tenure = Tenure(inventory, self.roster, self.admission, timing=timing, clock=clock)
         self.bind = Bind(
-            inventory, self.roster, self.tenure, binder, leadership=leadership, timing=timing, clock=clock
+            inventory,
+            self.roster,
+            self.admission,
+            self.tenure,
+            binder,
+            leadership=leadership,
+            timing=timing,
+            clock=clock,
         )
         self.burst: Burst | None = None
         if gatekeeper is not None:
@@ -123,10 +130,10 @@ class Service:
         self.tenure.changed(touched)
         for before, after in touched.pods:
             self.narrator.observed(before, after)
+            if self.burst is not None:
+                self.burst.observed(before, after)
             if after is not None:
                 self._arrived(after)
-                if before is None and self.burst is not None:
-                    self.burst.arrived(after)
                 if self._active:
                     self._release(after)
         for key in touched.gangs:
@@ -189,16 +196,17 @@ class Service:
         """Everything that happens because time passes."""
         self._follow_leadership()
         self.bind.tick()  # deadlines and hand-overs do not wait for a fresh picture
-        if not self.ready or not self._active:
-            if self.burst is not None:
-                self.burst.rest()
-            return
+        ready = self.ready
+        if ready and self._active:
+            self._act()
+        if self.burst is not None:
+            self.burst.tick(ready=ready) if self._active else self.burst.rest()
+
+    def _act(self) -> None:
         self.admission.tick()
         self.tenure.tick()
         self.roster.retry()
         self.rounds.run()
-        if self.burst is not None:
-            self.burst.tick()
         if self._clock() >= self._next_narration:
             self._next_narration = self._clock() + NARRATE_SECONDS
             self.admission.sweep()  # a nomination without a seat keeps GPUs from everybody

@@ -39,7 +39,7 @@ class _State(Collector):
         if service.burst is not None:
             yield GaugeMetricFamily(
                 "muster_burst",
-                "1 while new pods are created without the gate.",
+                "1 while new members are created without the gate.",
                 value=bool(service.burst.told),
             )
         yield GaugeMetricFamily("muster_reserved_seats", "Seats set aside.", value=len(inventory.book))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells the API server whether the pods it creates get our gate: a label on the ConfigMap that the admission
-policy looks for (deploy/admission-policy.yaml, binding `muster-burst`).
+"""Tells the API server whether the members it creates get our gate: a label on Muster's own namespace, which
+the admission policy looks at (deploy/admission-policy.yaml, binding `muster-burst`).
 
-Decides nothing. Touches that label alone, and never creates the ConfigMap: where somebody has taken it away,
-every pod is gated.
+Decides nothing, and touches that label alone.
 """
 
 from __future__ import annotations
@@ -16,30 +15,29 @@ import structlog
 from app.domain.errors import ApiError
 from app.domain.plan import Outcome
 from app.kube.binder import GONE
-from app.kube.client import MERGE_PATCH, Api, object_path, refused, writer_query
+from app.kube.client import MERGE_PATCH, Api, refused, writer_query
 
-NAME: Final = "muster-burst"
 LABEL: Final = "muster.dev/burst"
 _SECONDS: Final = 10.0
 _log = structlog.get_logger("muster.kube.gatekeeper")
 
 
 class Gatekeeper:
-    """One PATCH per change of mind. Safe to repeat; expected failures are `Outcome`s."""
+    """One PATCH per word. Safe to repeat; expected failures are `Outcome`s."""
 
     def __init__(self, api: Api, namespace: str) -> None:
         self._api = api
-        self._path = object_path("/api/v1", namespace, "configmaps", NAME)
+        self._path = f"/api/v1/namespaces/{namespace}"
+        self._off = False
 
     async def leave_gates_off(self, off: bool) -> Outcome:
-        """`gone` when the ConfigMap is not there."""
-        body = {"metadata": {"labels": {LABEL: "true" if off else None}}}
+        """`gone` when the namespace is not there."""
         try:
             status, answer = await self._api.request(
                 "PATCH",
                 self._path,
                 query=writer_query(),
-                body=body,
+                body={"metadata": {"labels": {LABEL: "true" if off else None}}},
                 content_type=MERGE_PATCH,
                 timeout_seconds=_SECONDS,
                 write="burst",
@@ -49,7 +47,9 @@ class Gatekeeper:
             if status != HTTPStatus.OK:
                 raise refused("PATCH", self._path, status, answer)
         except ApiError as error:
-            _log.warning("new pods stay as they were, with or without the gate", error=str(error))
+            _log.warning("whether new members get the gate could not be changed", error=str(error))
             return Outcome(error=str(error))
-        _log.info("new pods", gate="left off" if off else "put on")
+        if off is not self._off:
+            _log.info("new members", gate="left off" if off else "put on")
+        self._off = off
         return Outcome()

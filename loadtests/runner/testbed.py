@@ -11,8 +11,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-import yaml
-
 from loadtests.runner.contender import ROOT, Contender
 from loadtests.runner.measure import AuditLog, Samples, samples
 from loadtests.runner.scenario import Task
@@ -121,7 +119,7 @@ class Testbed:
         if self.contender.groups == "label":
             self.cluster.apply((ROOT / "deploy" / "podgroup-crd.yaml").read_text())
         if self.contender.gates != "none":
-            self.cluster.apply(_switch_of_bursts())
+            self.cluster.create_namespace(RIG_NAMESPACE)  # where Muster tells the policy of bursts
             self.cluster.apply((ROOT / "deploy" / "admission-policy.yaml").read_text())
         labels = {} if self.contender.gates == "none" else {"muster.dev/enabled": self.contender.gates}
         for namespace in (NAMESPACE, WARM_UP):
@@ -178,10 +176,3 @@ class Testbed:
         if self._rig is None or self._rig.process is None:
             return {}
         return {MUSTER: self._rig.process.pid}
-
-
-def _switch_of_bursts() -> list[workloads.Object]:
-    """What Muster labels to have the admission policy leave the gate off, and the namespace it is in."""
-    shipped = yaml.safe_load_all((ROOT / "deploy" / "extender.yaml").read_text())
-    wanted = {("Namespace", RIG_NAMESPACE), ("ConfigMap", "muster-burst")}
-    return [item for item in shipped if (item["kind"], item["metadata"]["name"]) in wanted]

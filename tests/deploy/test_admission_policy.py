@@ -363,7 +363,7 @@ def with_gpu(pod: Object) -> Object:
 
 GATE_ANNOTATION = "muster.dev/gate"
 NONE = {GATE_ANNOTATION: "none"}
-SWITCH = "/api/v1/namespaces/muster-system/configmaps/muster-burst"
+MUSTER = "/api/v1/namespaces/muster-system"
 
 
 def annotated(pod: Object, **further: str) -> Object:
@@ -380,24 +380,19 @@ def is_ours_ungated(pod: Object, *, gates_left: list[str] | None = None) -> bool
 
 def burst(cluster: Cluster, *, lasts: bool) -> None:
     """Say so as Muster does, and wait until admission has heard."""
-    cluster.api.patch(SWITCH, {"metadata": {"labels": {"muster.dev/burst": "true" if lasts else None}}})
+    cluster.api.patch(MUSTER, {"metadata": {"labels": {"muster.dev/burst": "true" if lasts else None}}})
     heard = is_ours_ungated if lasts else is_ours
     cluster.wait_for(lambda: heard(admit(cluster, GANGS, member())), 10, "admission knows of the burst")
 
 
 @pytest.fixture(scope="module")
-def switch(cluster: Cluster) -> None:
-    """The ConfigMap of deploy/extender.yaml, without the label."""
-    for item in documents(DEPLOY / "extender.yaml"):
-        if (item["kind"], item["metadata"]["name"]) in (
-            ("Namespace", "muster-system"),
-            ("ConfigMap", "muster-burst"),
-        ):
-            cluster.api.create(item)
+def installed(cluster: Cluster) -> None:
+    """Muster's namespace; before, the policy works without."""
+    cluster.create_namespace("muster-system")
 
 
 @pytest.fixture(params=range(3), ids=lambda turn: f"turn-{turn}")
-def lasting(cluster: Cluster, switch: None, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def lasting(cluster: Cluster, installed: None, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A burst. The API server takes the two bindings in an order of its own, drawn anew when one changes:
     several turns have a chance to see both."""
     path = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/muster-burst"
@@ -424,7 +419,7 @@ def test_another_value_asks_for_nothing(cluster: Cluster) -> None:
     assert is_ours(admit(cluster, GANGS, pod))
 
 
-def test_without_the_label_the_object_changes_nothing(cluster: Cluster, switch: None) -> None:
+def test_without_the_label_the_namespace_changes_nothing(cluster: Cluster, installed: None) -> None:
     assert is_ours(admit(cluster, GANGS, member()))
 
 

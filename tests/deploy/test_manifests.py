@@ -223,19 +223,19 @@ def test_the_rights_in_its_own_namespace_are_one_lease_and_one_label() -> None:
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "list", "watch"]},
         {
             "apiGroups": [""],
-            "resources": ["configmaps"],
-            "resourceNames": [gatekeeper.NAME],
+            "resources": ["namespaces"],
+            "resourceNames": [NAMESPACE],
             "verbs": ["patch"],
         },
     ]
 
 
-def test_the_admission_policy_looks_for_the_label_on_the_object_that_muster_may_label() -> None:
-    shipped = one(EXTENDER, "ConfigMap", gatekeeper.NAME)
+def test_the_admission_policy_looks_for_the_label_where_muster_puts_it() -> None:
     where = one(POLICY, "MutatingAdmissionPolicyBinding", "muster-burst")["spec"]["paramRef"]
-    assert where["namespace"] == shipped["metadata"]["namespace"] == load().namespace
-    assert where["selector"] == {"matchLabels": {gatekeeper.LABEL: "true"}}
-    assert gatekeeper.LABEL not in shipped["metadata"]["labels"], "a cluster begins with gates"
+    assert where["name"] == NAMESPACE == load().namespace
+    conditions = one(POLICY, "MutatingAdmissionPolicy", "muster")["spec"]["matchConditions"]
+    assert f"params.metadata.?labels[?'{gatekeeper.LABEL}']" in conditions[0]["expression"]
+    assert gatekeeper.LABEL not in one(EXTENDER, "Namespace", NAMESPACE)["metadata"]["labels"]
 
 
 def test_every_binding_names_the_one_account_and_a_known_role() -> None:

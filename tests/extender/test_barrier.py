@@ -11,7 +11,7 @@ import pytest
 
 from app.domain.ids import NodeName
 from app.domain.plan import Outcome, PodRef
-from app.extender.bind import AT_ONCE
+from app.extender.bind import AT_ONCE, NOT_ACTIVE
 from app.extender.timing import Timing
 from tests.builders import GPU, PodBuilder, make_group, make_node, make_pod
 from tests.extender.conftest import Make
@@ -65,6 +65,50 @@ def test_a_member_deleted_while_held_is_answered_at_once_and_its_replacement_joi
     assert world.filter("d", ["n1"])["NodeNames"] == ["n1"]
     calls = [world.bind("c", "n1"), world.bind("d", "n1")]
     assert [world.error(call) for call in (second, *calls)] == ["", "", ""]
+
+
+def test_the_hold_lasts_while_a_member_waits_its_turn_in_a_queue_that_moves(make: Make) -> None:
+    world = make(
+        make_node("n1").gpus(9), make_group("g", 2), member("a"), member("b"), make_group("h", 2),
+        make_pod("h0").gpus(1).gang("h"), timing=Timing(seen_seconds=0.0, hold_seconds=15, gang_seconds=100),
+    )  # fmt: skip
+    world.filter("a", ["n1"])
+    call = world.bind("a", "n1")
+    for _ in range(50):
+        world.tick(1.0)
+        world.filter("h0", ["n1"])  # kube-scheduler is busy with others
+    assert world.error(call) is None
+    world.tick(14.0)
+    assert world.error(call) is None, "quiet for less than the hold"
+    world.tick(4.0)
+    assert "1 of 2" in (world.error(call) or "")
+
+
+def test_a_member_whose_attempt_failed_prolongs_no_hold(make: Make) -> None:
+    world = make(
+        make_node("n1").gpus(9), make_group("g", 2), member("a"), member("b"), make_group("h", 2),
+        make_pod("h0").gpus(1).gang("h"), timing=Timing(seen_seconds=0.0, hold_seconds=15, gang_seconds=100),
+    )  # fmt: skip
+    for name in "ab":
+        world.filter(name, ["n1"])
+    call = world.bind("a", "n1")
+    refuse(world, "b")
+    for _ in range(17):
+        world.tick(1.0)
+        world.filter("h0", ["n1"])
+    assert "1 of 2" in (world.error(call) or ""), "b was tried, and has not come back"
+
+
+def refuse(world: World, name: str) -> None:
+    """kube-scheduler records a failed attempt."""
+    pod = world.get("Pod", name)
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "message": "no",
+        "lastTransitionTime": "2026-01-01T00:00:01Z",
+    }
+    world.apply("MODIFIED", {**pod, "status": {**pod["status"], "conditions": [condition]}})
 
 
 def test_the_hold_ends_when_nobody_arrives_and_nothing_stays_reserved(world: World) -> None:
@@ -295,6 +339,25 @@ def test_a_large_gang_is_posted_a_few_members_in_each_turn_of_the_loop(
     world.idle()
     assert [world.error(call) for call in calls] == [""] * 3 * AT_ONCE
     assert sorted(posts.by_turn.values()) == [AT_ONCE] * 3
+
+
+def test_members_whose_turn_has_not_come_are_not_posted_by_who_is_not_active_any_more(
+    large: tuple[World, list[asyncio.Task[bytes]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, calls = large
+    posts = Posts(world, monkeypatch)
+
+    async def depose() -> None:
+        while not posts.by_turn:  # noqa: ASYNC110 - turn by turn
+            await asyncio.sleep(0)
+        world.active = False
+
+    calls.append(world.bind_soon("m0", "n1"))
+    world.run(depose())
+    world.idle()
+    assert posts.done == posts.by_turn.total() == AT_ONCE
+    errors = Counter(world.error(call) for call in calls)
+    assert errors == {"": AT_ONCE, NOT_ACTIVE: 2 * AT_ONCE}
 
 
 def test_shutdown_waits_for_members_whose_turn_has_not_come(

@@ -9,13 +9,14 @@ from collections.abc import Callable
 import pytest
 
 from app.domain.plan import Outcome
-from app.extender.burst import AGAIN_SECONDS
+from app.extender.burst import REPEAT_SECONDS, REST_SECONDS, ROOM_WINDOWS
 from app.extender.timing import Timing
 from tests.builders import Builder, PodBuilder, make_group, make_node, make_pod
-from tests.extender.conftest import Make
+from tests.extender.conftest import Make, seats
 from tests.extender.world import World
 
 RATE = 20
+TIME = "2026-01-01T00:00:01Z"
 TIMING = Timing(seen_seconds=0.0, burst_pods_per_second=RATE)
 NAMES = [f"n{number:02}" for number in range(40)]
 NODES = [make_node(name).gpus(8) for name in NAMES]
@@ -178,29 +179,132 @@ def test_a_gang_that_can_never_fit_does_not_count(start: Start) -> None:
     assert here.gates_left_off == [False, True]
 
 
+def waived(name: str, gang: str = "forming") -> PodBuilder:
+    """Created in a burst."""
+    return member(name, gang).set("metadata.annotations", {"muster.dev/gate": "none"})
+
+
+def test_members_without_the_gate_will_need_room_before_they_have_seats(start: Start) -> None:
+    here = start()
+    rooms = len(NAMES) * 8 // RATE
+    for second in range(rooms):
+        create(here, RATE, waived, prefix=f"s{second}-")
+        here.tick(0.9)
+    assert here.gates_left_off == [False, True, False], "its gang is not complete and nothing is reserved"
+    free = len(NAMES) * 8 - RATE * (rooms - ROOM_WINDOWS)
+    assert free >= ROOM_WINDOWS * RATE
+
+
+def test_of_members_with_seats_the_reservation_is_enough(start: Start) -> None:
+    here = start()
+    size = len(NAMES) * 8 - ROOM_WINDOWS * RATE
+    here.put(make_group("seated", size))
+    for number in range(size):
+        here.put(waived(f"seated-{number}", "seated"))
+    here.tick(2.0)
+    assert len(here.service.inventory.book) == size
+    assert here.gates_left_off == [False], "so many could not come five times again"
+    create(here, RATE)
+    assert here.gates_left_off == [False, True], "so few can"
+
+
+def test_members_that_are_bound_or_gone_need_no_room_any_more(start: Start) -> None:
+    here = start()
+    many = [waived(f"w{number}") for number in range(250)]
+    for one in many:
+        here.put(one)
+    here.tick(REST_SECONDS + 2.0)
+    create(here, RATE, prefix="x")
+    assert here.gates_left_off[-1] is False
+    for number, one in enumerate(many):
+        if number % 2:
+            here.remove(one)
+        else:
+            here.put(one.on(NAMES[number % 10]))
+    here.tick(2.0)
+    create(here, RATE, prefix="y")
+    assert here.gates_left_off[-1] is True
+
+
+# -- whether it is worth it
+
+
+def fail(here: World, name: str) -> None:
+    """kube-scheduler records a failed attempt."""
+    pod = here.get("Pod", name)
+    condition = {"type": "PodScheduled", "status": "False", "message": "no", "lastTransitionTime": TIME}
+    here.apply("MODIFIED", {**pod, "status": {**pod["status"], "conditions": [condition]}})
+
+
+@pytest.mark.parametrize(("failures", "lasts"), [(RATE // 4, True), (RATE // 4 + 1, False)])
+def test_a_burst_of_which_many_attempts_fail_is_over(start: Start, failures: int, lasts: bool) -> None:
+    here = start()
+    create(here, RATE)
+    for number in range(failures):
+        fail(here, f"w{number}")
+    here.tick(0.1)
+    assert here.gates_left_off == ([False, True] if lasts else [False, True, False])
+
+
+def test_a_gate_is_no_failed_attempt(start: Start) -> None:
+    here = start()
+    create(here, RATE, lambda name: member(name).gated())
+    for number in range(RATE):
+        fail(here, f"w{number}")
+    here.tick(0.1)
+    assert here.gates_left_off == [False, True]
+
+
+def test_between_two_bursts_there_is_rest(start: Start) -> None:
+    here = start()
+    create(here, RATE)
+    here.tick(2.0)
+    assert here.gates_left_off == [False, True, False]
+    for second in range(int(REST_SECONDS) - 2):
+        create(here, RATE, prefix=f"s{second}-")
+        here.tick(1.0)
+    assert here.gates_left_off == [False, True, False]
+    here.tick(2.0)
+    create(here, RATE, prefix="later-")
+    assert here.gates_left_off == [False, True, False, True]
+
+
+# -- members without the gate queue with the others
+
+
+def test_a_complete_gang_without_gates_is_planned_in_its_turn(start: Start) -> None:
+    here = start(make_node("n1").gpus(2))
+    here.put(make_group("old", 2).created("2026-01-01T00:00:00Z"))
+    here.put(make_group("new", 2).created("2026-01-02T00:00:00Z"))
+    for gang, shape in (("new", member("new-0", "new").gated()), ("old", waived("old-0", "old"))):
+        here.put(shape)
+        assert seats(here) == {}, f"{gang} is not complete"
+    here.put(waived("old-1", "old"))
+    here.put(member("new-1", "new").gated())
+    assert seats(here) == {"old-0": "n1", "old-1": "n1"}, "though kube-scheduler has asked about neither"
+
+
 # -- whom to tell, and when
 
 
-def test_without_the_object_to_label_every_member_is_gated_and_it_is_looked_for_now_and_then(
+def test_without_the_object_to_label_every_member_is_gated_and_it_is_looked_for_less_and_less(
     start: Start,
 ) -> None:
     here = start()
     here.burst_outcome = Outcome(error="no such ConfigMap", gone=True)
-    create(here, RATE)
-    assert here.gates_left_off == [False, True]
-    assert here.service.burst is not None
-    assert here.service.burst.told is False
-    for second in range(int(AGAIN_SECONDS) + 2):
+    for second in range(9):
         create(here, RATE, prefix=f"s{second}-")
+        assert here.service.burst is not None
+        assert here.service.burst.told is False
         here.tick(1.0)
-    assert here.gates_left_off == [False, True, True]
+    assert here.gates_left_off == [False, True, True, True, True], "after 0, 1, 2 and 4 seconds"
 
 
 def test_an_object_that_is_taken_away_in_a_burst_ends_it(start: Start) -> None:
     here = start()
     create(here, RATE)
     here.burst_outcome = Outcome(error="no such ConfigMap", gone=True)
-    here.tick(3 * AGAIN_SECONDS)
+    here.tick(REPEAT_SECONDS - 1)
     assert here.gates_left_off == [False, True, False], "gone is as good as told"
 
 
@@ -213,6 +317,7 @@ def test_one_word_at_a_time(start: Start) -> None:
     assert here.gates_left_off == [False, True], "the answer is still on its way"
     here.burst_heard.set()
     here.tick(0.1)
+    here.tick(0.1)
     assert here.gates_left_off == [False, True, False]
 
 
@@ -221,12 +326,39 @@ def test_the_end_of_a_burst_is_told_until_it_is_heard(start: Start) -> None:
     create(here, RATE)
     here.burst_outcome = Outcome(error="no answer")
     here.tick(2.0)
-    assert here.gates_left_off == [False, True, False]
+    assert here.gates_left_off == [False, True, False, False], "when it is over, and a second later"
+    here.tick(1.0)
+    assert here.gates_left_off == [False, True, False, False]
+    here.tick(1.0)
+    assert here.gates_left_off == [False, True, False, False, False], "and two seconds later"
     here.burst_outcome = Outcome()
-    here.tick(AGAIN_SECONDS)
-    assert here.gates_left_off == [False, True, False, False]
-    here.tick(2 * AGAIN_SECONDS)
-    assert here.gates_left_off == [False, True, False, False]
+    here.tick(4.0)
+    said = len(here.gates_left_off)
+    here.tick(REPEAT_SECONDS / 2)
+    assert len(here.gates_left_off) == said
+
+
+def test_a_beginning_whose_answer_was_lost_may_have_been_heard(start: Start) -> None:
+    here = start()
+    here.burst_outcome = Outcome(error="no answer")
+    create(here, RATE)
+    here.burst_outcome = Outcome()
+    here.tick(3.0)
+    assert here.gates_left_off == [False, True, False]
+
+
+def test_the_last_word_is_said_again_now_and_then(start: Start) -> None:
+    here = start()
+    here.tick(REPEAT_SECONDS + 1)
+    assert here.gates_left_off == [False, False]
+
+
+def test_whoever_sees_nothing_sees_no_burst(start: Start) -> None:
+    here = start()
+    create(here, RATE)
+    here.problems = ["the watch is silent"]
+    here.tick(0.1)
+    assert here.gates_left_off == [False, True, False]
 
 
 def test_a_replica_that_stands_by_says_nothing_and_begins_anew_with_gates(start: Start) -> None:
@@ -252,6 +384,15 @@ def test_a_burst_before_the_change_of_leaders_is_forgotten(start: Start) -> None
 def test_gates_are_on_again_when_the_process_ends(start: Start) -> None:
     here = start()
     create(here, RATE)
+    here.run(here.service.stop())
+    assert here.gates_left_off == [False, True, False]
+
+
+def test_the_process_ends_while_a_word_is_on_its_way(start: Start) -> None:
+    here = start()
+    here.burst_heard = asyncio.Event()
+    create(here, RATE)
+    here.loop.call_soon(here.burst_heard.set)
     here.run(here.service.stop())
     assert here.gates_left_off == [False, True, False]
 

@@ -159,6 +159,12 @@ class World:
 
     def bind(self, name: str, node: str, *, uid: str | None = None) -> asyncio.Task[bytes]:
         """The bind verb; the answer may take its time."""
+        task = self.bind_soon(name, node, uid=uid)
+        self.idle()
+        return task
+
+    def bind_soon(self, name: str, node: str, *, uid: str | None = None) -> asyncio.Task[bytes]:
+        """The same, when the loop turns next."""
         meta = self.get("Pod", name)["metadata"]
         args = {
             "PodName": name,
@@ -166,9 +172,7 @@ class World:
             "PodUID": uid or meta["uid"],
             "Node": node,
         }
-        task = self.loop.create_task(self.service.bind_call(orjson.dumps(args)))
-        self.idle()
-        return task
+        return self.loop.create_task(self.service.bind_call(orjson.dumps(args)))
 
     @staticmethod
     def error(task: asyncio.Task[bytes]) -> str | None:

@@ -18,7 +18,7 @@ from aiohttp import web
 
 Object = dict[str, Any]
 
-CORE = tuple(f"/api/v1/{plural}" for plural in ("pods", "nodes", "namespaces", "events", "configmaps"))
+CORE = tuple(f"/api/v1/{plural}" for plural in ("pods", "nodes", "namespaces", "events"))
 LEASES = "/apis/coordination.k8s.io/v1/leases"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"

@@ -229,7 +229,7 @@ class TestGates:
     async def test_what_may_not_have_been_heard_is_an_error(
         self, fake: FakeApi, ns: World, action: int | str, why: str
     ) -> None:
-        fake.faults.append(Fault("PATCH", "/configmaps/", action))
+        fake.faults.append(Fault("PATCH", "/namespaces/", action))
         outcome = await Gatekeeper(ns.api, ns.namespace).leave_gates_off(True)
         assert why in outcome.error
         assert not outcome.gone

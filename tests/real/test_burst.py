@@ -5,34 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.cluster import Cluster
 from tests.real.lab import GATE, Lab
-from tests.real.muster import NAMESPACE, ROOT
+from tests.real.muster import NAMESPACE
 from tests.real.workloads import Object, group, pod, template
 
 pytestmark = pytest.mark.real
 
 GANGS, MEMBERS = 40, 4
-PATH = f"/api/v1/namespaces/{NAMESPACE}/configmaps/muster-burst"
+PATH = f"/api/v1/namespaces/{NAMESPACE}"
 BURST_WRITES = 'muster_api_writes_total{kind="burst"}'
 
 
 @pytest.fixture
 def lab(plane: Cluster) -> Iterator[Lab]:
-    """With the ConfigMap, and a Muster that calls ten members a second a burst."""
-    shipped = yaml.safe_load_all(Path(ROOT, "deploy", "extender.yaml").read_text())
-    (switch,) = (item for item in shipped if item["metadata"]["name"] == "muster-burst")
-    plane.api.create(switch)
-    try:
-        with Lab(plane, log_name="burst", settings={"burst_pods_per_second": "10"}) as fresh:
-            yield fresh
-    finally:
-        plane.delete(PATH)
+    """With a Muster that calls ten members a second a burst."""
+    with Lab(plane, log_name="burst", settings={"burst_pods_per_second": "10"}) as fresh:
+        yield fresh
 
 
 def lasts(lab: Lab) -> bool:
