@@ -41,6 +41,7 @@ REPEAT_SECONDS: Final = 60.0
 """The last word is said again: somebody else may have said something, or a late answer was another's."""
 
 HOPELESS: Final = (Reason.NEVER_FITS, Reason.NO_PACKING)
+"""Why a gang waits that nothing which comes free will help: nobody waits behind it."""
 
 
 class Burst:

@@ -42,12 +42,13 @@ class Admitter(Protocol):
 
 
 class Gatekeeper(Protocol):
-    """Tells whoever creates pods whether they get our gate. Not part of every cluster."""
+    """Tells whoever creates members whether they get our gate. The embedded cluster has none: what it is
+    given is created already."""
 
     async def leave_gates_off(self, off: bool) -> Outcome:
-        """From now on new pods are created without `muster.dev/gang`, or with it again.
+        """From now on new members are created without `muster.dev/gang`, or with it again.
 
-        `gone` when there is nothing to tell: then every pod is gated.
+        `gone` when there is nothing to tell: then every member is gated.
         """
         ...
 

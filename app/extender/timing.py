@@ -34,7 +34,7 @@ class Timing(msgspec.Struct, frozen=True):
     """A gang that is passed over for longer than this has nodes kept for it; 0 turns that off."""
 
     burst_pods_per_second: int = 50
-    """So many new pods a second, and none that waits for room, are created without the gate; 0: never."""
+    """So many new members a second, and none that waits for room, come without the gate; 0: never."""
 
     nominate_from_nodes: int = 100
     """From this many nodes on kube-scheduler samples, and a nomination makes it look at the seat first."""
