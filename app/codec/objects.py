@@ -21,7 +21,7 @@ from app.domain.gang import PodGroup
 from app.domain.ids import GangApi, GangKey, NodeName, PodUid, single_key
 from app.domain.node import NOT_READY, UNSCHEDULABLE, Node
 from app.domain.placement import Taint
-from app.domain.pod import FIELD_MANAGER, GATE, SINGLE_LABEL, Pod
+from app.domain.pod import FIELD_MANAGER, GATE, GATE_ANNOTATION, SINGLE_LABEL, Pod
 from app.domain.resources import parse_amounts
 
 T = TypeVar("T")
@@ -32,6 +32,7 @@ GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 _POD = msgspec.json.Decoder(wire.PodObject)
 _NODE = msgspec.json.Decoder(wire.NodeObject)
 _POD_GROUP = msgspec.json.Decoder(wire.PodGroupObject)
+_WAIVED_BY = f'"{GATE_ANNOTATION}"'.encode()
 _COUNTS = ("scheduled", "running", "succeeded", "failed")
 
 
@@ -74,7 +75,7 @@ class ObjectDecoder:
             nominated=nominated,
             nominated_by_us=bool(nominated and not spec.node_name and _ours(meta.managed_fields)),
             gates=gates,
-            waived=meta.annotations is not None and meta.annotations.gate == "none",
+            waived=_waived(meta.annotations),
             gang=gang,
             mixed=mixed,
             failure=(status.reason or "") if status.phase == "Failed" else "",
@@ -182,6 +183,16 @@ def _gang(
 
 def _managers(raw: msgspec.Raw) -> list[wire.ManagedFields]:
     return decode(raw, list[wire.ManagedFields], "metadata.managedFields") or []
+
+
+def _waived(annotations: msgspec.Raw) -> bool:
+    """Annotations may be long, and hardly ever matter: they are read where they name what does."""
+    if _WAIVED_BY not in bytes(annotations):
+        return False
+    try:
+        return msgspec.json.decode(annotations, type=wire.Annotations).gate == "none"
+    except wire.UNUSABLE:
+        return False
 
 
 def _ours(raw: msgspec.Raw) -> bool:

@@ -54,7 +54,7 @@ class Metadata(Identity, rename="camel", gc=False):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
-    annotations: Annotations | None = None
+    annotations: Raw = NOTHING
     managed_fields: Raw = NOTHING
 
 

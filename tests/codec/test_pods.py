@@ -400,3 +400,21 @@ def test_container_statuses_without_values_are_as_good_as_none(statuses: object)
 def test_a_deleted_pod_says_when_its_grace_period_is_over() -> None:
     assert pod_of(make_pod("p").set("metadata.deletionTimestamp", "1970-01-02T00:00:00Z")).expiry == 86400
     assert pod_of(make_pod("p")).expiry == 0
+
+
+@pytest.mark.parametrize(
+    ("annotations", "waived"),
+    [
+        pytest.param({"muster.dev/gate": "none", "other": "x"}, True, id="none"),
+        pytest.param({"muster.dev/gate": "gang"}, False, id="another value"),
+        pytest.param({"muster.dev/gate": None}, False, id="null"),
+        pytest.param({"other": 'is "muster.dev/gate" here?'}, False, id="the name in a value"),
+        pytest.param({"muster.dev/gate": 1}, False, id="a number"),
+        pytest.param(["muster.dev/gate"], False, id="a list"),
+        pytest.param(None, False, id="no annotations"),
+    ],
+)
+def test_the_gate_is_waived_by_one_annotation_however_odd_the_others(
+    annotations: object, waived: bool
+) -> None:
+    assert pod_of(make_pod("p").set("metadata.annotations", annotations)).waived is waived
