@@ -137,7 +137,7 @@ class Bind:
     async def _ordinary(self, pod: Pod, node: NodeName) -> str:
         """A pod of no gang: bound if the node still has room beside what is reserved."""
         here = np.array([self._inventory.columns.row_of[node]])
-        if not self._inventory.fits(pod.template, self._inventory.free_for(pod, here), [0])[0]:
+        if not self._inventory.fits(pod.template, self._inventory.free_for(pod, here)).all():
             return f"node {node} has no room left for pod {pod.key} beside what is reserved"
         booking = self._inventory.hold(Seat(uid=pod.uid, node=node, template=pod.template))
         booking.phase = Phase.POSTED

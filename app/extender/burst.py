@@ -76,15 +76,13 @@ class Burst:
 
     def observed(self, before: Pod | None, after: Pod | None) -> None:
         """A pod appeared, changed or went. Those of the first list have not come now, but long ago."""
-        if after is None:
-            self._waived.pop(before.uid if before is not None else PodUid(""), None)
+        if before is not None:
+            self._waived.pop(before.uid, None)
+        if after is None or not after.grouped or after.node is not None or not after.alive:
             return
-        waits = after.grouped and after.node is None and after.alive
-        if waits and after.waived:
+        if after.waived:
             self._waived[after.uid] = after
-        else:
-            self._waived.pop(after.uid, None)
-        if not waits or not self._looking or after.scheduler != self._inventory.scheduler:
+        if not self._looking or after.scheduler != self._inventory.scheduler:
             return
         if before is None:
             self._came.append((self._clock(), after))

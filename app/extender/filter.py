@@ -116,7 +116,7 @@ class Filter:
         if not rows:
             return set()
         free = self._inventory.free_for(pod, np.array(rows))
-        fine = self._inventory.fits(pod.template, free, range(len(rows)))
+        fine = self._inventory.fits(pod.template, free)
         return {self._inventory.names[row] for row, ok in zip(rows, fine, strict=True) if not ok}
 
     def _judge(self, pod: Pod, offer: Offer) -> FilterAnswer:

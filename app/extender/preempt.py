@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
 from app.domain.ids import GangKey, NodeName, PodUid
 from app.domain.pod import Pod
 from app.inventory.inventory import Inventory
@@ -42,12 +44,12 @@ def _makes_room(inventory: Inventory, pod: Pod, node: str, uids: list[str]) -> b
     victims = [inventory.pods.get(PodUid(uid)) for uid in uids]
     if row is None or not all(victims):
         return True
-    free = inventory.free_for(pod)
+    free = inventory.free_for(pod, np.array([row]))
     for victim in victims:
         booking = inventory.book.get(victim.uid) if victim is not None else None
         if victim is not None and node in (victim.node, booking.node if booking is not None else None):
-            inventory.columns.shift(free, row, victim.template.requests, sign=1)
-    return bool(inventory.fits(pod.template, free, [row])[0])
+            inventory.columns.shift(free, 0, victim.template.requests, sign=1)
+    return bool(inventory.fits(pod.template, free).all())
 
 
 def _harm(inventory: Inventory, uids: list[str]) -> int:

@@ -56,7 +56,7 @@ def _swap(inventory: Inventory, booking: Booking, rows: Rows) -> Booking | None:
 
 def _move(inventory: Inventory, pod: Pod, booking: Booking, rows: Rows) -> Booking | None:
     free = inventory.free_for(pod, rows)
-    fitting = np.flatnonzero(inventory.fits(booking.template, free, np.arange(len(rows))))
+    fitting = np.flatnonzero(inventory.fits(booking.template, free))
     if not len(fitting):
         return None
     spare = spare_devices(inventory.as_view(free), booking.template, free)

@@ -199,8 +199,10 @@ class Service:
         ready = self.ready
         if ready and self._active:
             self._act()
-        if self.burst is not None:
-            self.burst.tick(ready=ready) if self._active else self.burst.rest()
+        if self.burst is not None and self._active:
+            self.burst.tick(ready=ready)
+        elif self.burst is not None:
+            self.burst.rest()
 
     def _act(self) -> None:
         self.admission.tick()

@@ -354,9 +354,9 @@ class Inventory:
                 continue
             yield self.columns.row_of[pod.nominated], pod
 
-    def fits(self, template: Template, free: Matrix, rows: Sequence[int] | np.ndarray) -> Mask:
-        """Which of `rows` hold the template's requests within `free`. Shape (len(rows),)."""
-        index = np.asarray(rows, dtype=np.intp)
+    def fits(self, template: Template, free: Matrix, rows: Sequence[int] | np.ndarray | None = None) -> Mask:
+        """Which of `rows`, or of all that `free` has, hold the template's requests. Shape (len(rows),)."""
+        index = np.arange(free.shape[1]) if rows is None else np.asarray(rows, dtype=np.intp)
         fine = np.ones(len(index), np.bool_)
         for name, amount in template.requests:
             column = self.columns.column_of.get(name)

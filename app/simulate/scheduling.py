@@ -65,7 +65,7 @@ class Cache:
     def fit(self, pod: Pod) -> list[NodeName]:
         """Nodes that pass kube-scheduler's own checks. Nominations of lower priority do not count."""
         rows = self.inventory.admitting(pod.template).nonzero()[0]
-        fine = self.inventory.fits(pod.template, self.inventory.free_for(pod), rows)
+        fine = self.inventory.fits(pod.template, self.inventory.free_for(pod, rows))
         return [self.inventory.names[row] for row in rows[fine]]
 
     def unfit(self, pod: Pod) -> Counter[str]:

@@ -92,23 +92,11 @@ def test_a_member_whose_attempt_failed_prolongs_no_hold(make: Make) -> None:
     for name in "ab":
         world.filter(name, ["n1"])
     call = world.bind("a", "n1")
-    refuse(world, "b")
+    world.put(member("b").attempted("no"))
     for _ in range(17):
         world.tick(1.0)
         world.filter("h0", ["n1"])
     assert "1 of 2" in (world.error(call) or ""), "b was tried, and has not come back"
-
-
-def refuse(world: World, name: str) -> None:
-    """kube-scheduler records a failed attempt."""
-    pod = world.get("Pod", name)
-    condition = {
-        "type": "PodScheduled",
-        "status": "False",
-        "message": "no",
-        "lastTransitionTime": "2026-01-01T00:00:01Z",
-    }
-    world.apply("MODIFIED", {**pod, "status": {**pod["status"], "conditions": [condition]}})
 
 
 def test_the_hold_ends_when_nobody_arrives_and_nothing_stays_reserved(world: World) -> None:
@@ -296,7 +284,7 @@ def test_a_member_that_arrives_does_not_have_all_others_looked_at_again(
 class Posts:
     """How many POSTs were begun in each turn of a world's loop, from now on, and how many are done.
 
-    Each takes some turns.
+    Each takes some turns, later ones more.
     """
 
     def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,10 +298,15 @@ class Posts:
         self._turn += 1
         self._loop.call_soon(self._count)
 
+    async def begin(self) -> None:
+        """Until the first are begun."""
+        while not self.by_turn:  # noqa: ASYNC110 - turn by turn
+            await asyncio.sleep(0)
+
     async def post(self, pod: PodRef, node: NodeName) -> Outcome:
         """One more."""
         self.by_turn[self._turn] += 1
-        for _ in range(9):
+        for _ in range(3 * (1 + self.by_turn.total() // AT_ONCE)):
             await asyncio.sleep(0)
         outcome = await self._post(pod, node)
         self.done += 1
@@ -348,8 +341,7 @@ def test_members_whose_turn_has_not_come_are_not_posted_by_who_is_not_active_any
     posts = Posts(world, monkeypatch)
 
     async def depose() -> None:
-        while not posts.by_turn:  # noqa: ASYNC110 - turn by turn
-            await asyncio.sleep(0)
+        await posts.begin()
         world.active = False
 
     calls.append(world.bind_soon("m0", "n1"))
@@ -367,15 +359,12 @@ def test_shutdown_waits_for_members_whose_turn_has_not_come(
     posts = Posts(world, monkeypatch)
 
     async def stop_halfway() -> int:
-        meta = world.get("Pod", "m0")["metadata"]
-        body = b'{"PodName":"m0","PodNamespace":"default","PodUID":"%s","Node":"n1"}' % meta["uid"].encode()
-        calls.append(asyncio.ensure_future(world.service.bind_call(body)))
-        while not posts.by_turn:  # noqa: ASYNC110 - turn by turn
-            await asyncio.sleep(0)
+        await posts.begin()
         begun = posts.by_turn.total()
         await world.service.stop()
         return begun
 
+    calls.append(world.bind_soon("m0", "n1"))
     assert world.loop.run_until_complete(stop_halfway()) < 3 * AT_ONCE
     assert posts.done == 3 * AT_ONCE
     assert [world.error(call) for call in calls] == [""] * 3 * AT_ONCE

@@ -16,7 +16,6 @@ from tests.extender.conftest import Make, seats
 from tests.extender.world import World
 
 RATE = 20
-TIME = "2026-01-01T00:00:01Z"
 TIMING = Timing(seen_seconds=0.0, burst_pods_per_second=RATE)
 NAMES = [f"n{number:02}" for number in range(40)]
 NODES = [make_node(name).gpus(8) for name in NAMES]
@@ -45,6 +44,11 @@ def create(
     for number in range(count):
         world.put(shape(f"{prefix}{number}"))
     world.tick()
+
+
+def used(gpus: int) -> list[PodBuilder]:
+    """So many GPUs of each node."""
+    return [make_pod(f"u{number}").gpus(gpus).on(name) for number, name in enumerate(NAMES)]
 
 
 def waits(world: World, *, gpus: int) -> None:
@@ -138,9 +142,8 @@ def test_no_burst_where_what_comes_would_soon_fill_the_cluster(start: Start) -> 
     assert here.gates_left_off == [False]
 
 
-def test_reserved_and_used_devices_are_no_room(start: Start) -> None:
-    used = [make_pod(f"u{number}").gpus(7).on(name) for number, name in enumerate(NAMES)]
-    here = start(*NODES, *used)
+def test_used_devices_are_no_room(start: Start) -> None:
+    here = start(*NODES, *used(7))
     create(here, RATE)
     assert here.gates_left_off == [False]
 
@@ -156,16 +159,14 @@ def test_reserved_seats_are_no_room(start: Start) -> None:
 
 
 def test_no_burst_while_a_gang_waits_for_room(start: Start) -> None:
-    held = [make_pod(f"u{number}").gpus(1).on(name) for number, name in enumerate(NAMES)]
-    here = start(*NODES, *held)
+    here = start(*NODES, *used(1))
     waits(here, gpus=8)
     create(here, RATE)
     assert here.gates_left_off == [False]
 
 
 def test_a_burst_ends_at_once_when_a_gang_has_to_wait(start: Start) -> None:
-    held = [make_pod(f"u{number}").gpus(1).on(name) for number, name in enumerate(NAMES)]
-    here = start(*NODES, *held)
+    here = start(*NODES, *used(1))
     create(here, RATE)
     waits(here, gpus=8)
     assert here.gates_left_off == [False, True, False]
@@ -229,19 +230,12 @@ def test_members_that_are_bound_or_gone_need_no_room_any_more(start: Start) -> N
 # -- whether it is worth it
 
 
-def fail(here: World, name: str) -> None:
-    """kube-scheduler records a failed attempt."""
-    pod = here.get("Pod", name)
-    condition = {"type": "PodScheduled", "status": "False", "message": "no", "lastTransitionTime": TIME}
-    here.apply("MODIFIED", {**pod, "status": {**pod["status"], "conditions": [condition]}})
-
-
 @pytest.mark.parametrize(("failures", "lasts"), [(RATE // 4, True), (RATE // 4 + 1, False)])
 def test_a_burst_of_which_many_attempts_fail_is_over(start: Start, failures: int, lasts: bool) -> None:
     here = start()
     create(here, RATE)
     for number in range(failures):
-        fail(here, f"w{number}")
+        here.put(member(f"w{number}").attempted("no"))
     here.tick(0.1)
     assert here.gates_left_off == ([False, True] if lasts else [False, True, False])
 
@@ -250,7 +244,7 @@ def test_a_gate_is_no_failed_attempt(start: Start) -> None:
     here = start()
     create(here, RATE, lambda name: member(name).gated())
     for number in range(RATE):
-        fail(here, f"w{number}")
+        here.put(member(f"w{number}").gated().attempted("no"))
     here.tick(0.1)
     assert here.gates_left_off == [False, True]
 

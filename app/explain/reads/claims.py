@@ -31,6 +31,18 @@ def naming(asked: Asked) -> Evidence:
     return Evidence(where, f".status.resourceClaimStatuses[{entry}].resourceClaimName", claim)
 
 
+def _absent(case: Case, named: Iterable[tuple[str, Asked]], kind: str) -> Iterable[Hit]:
+    """One hit for each name, empty ones left out; `kind` is how the sentence calls what is not there."""
+    missing: defaultdict[str, list[Asked]] = defaultdict(list)
+    for name, asked in named:
+        if name:
+            missing[name].append(asked)
+    for name, group in missing.items():
+        pods = pods_of(group)
+        data: dict[str, object] = {kind: name, "namespace": case.subject.namespace, "who": who(pods)}
+        yield Hit(data=data, evidence=tuple(map(naming, group)), weight=weight_of(case, pods))
+
+
 @finding(
     "ResourceClaimTemplateMissing",
     read=Read.CLAIMS,
@@ -47,19 +59,8 @@ def template_missing(case: Case) -> Iterable[Hit]:
     """Per template that is not there while claims should be made from it."""
     if case.facts.blind(TEMPLATE):
         return
-    missing: defaultdict[str, list[Asked]] = defaultdict(list)
-    for asked in case.claims:
-        if asked.reference.template and not asked.reference.claim and asked.source is None:
-            missing[asked.reference.template].append(asked)
-    for name, group in missing.items():
-        evidence, pods = map(naming, group), pods_of(group)
-        yield hit(
-            *evidence,
-            weight=weight_of(case, pods),
-            template=name,
-            namespace=case.subject.namespace,
-            who=who(pods),
-        )
+    missing = (a for a in case.claims if not a.reference.claim and a.source is None)
+    yield from _absent(case, ((asked.reference.template, asked) for asked in missing), "template")
 
 
 @finding(
@@ -117,19 +118,8 @@ def claim_missing(case: Case) -> Iterable[Hit]:
     """Per claim that is named and not there."""
     if case.facts.blind(CLAIM):
         return
-    missing: defaultdict[str, list[Asked]] = defaultdict(list)
-    for asked in case.claims:
-        if asked.reference.claim and asked.claim is None:
-            missing[asked.reference.claim].append(asked)
-    for name, group in missing.items():
-        evidence, pods = map(naming, group), pods_of(group)
-        yield hit(
-            *evidence,
-            weight=weight_of(case, pods),
-            claim=name,
-            namespace=case.subject.namespace,
-            who=who(pods),
-        )
+    missing = (asked for asked in case.claims if asked.claim is None)
+    yield from _absent(case, ((asked.reference.claim, asked) for asked in missing), "claim")
 
 
 @finding(

@@ -49,6 +49,10 @@ def test_a_template_that_is_not_there() -> None:
     assert findings[0].weight is Weight.BLOCKS
 
 
+def test_of_a_claim_that_was_made_the_template_is_not_missed() -> None:
+    assert not found(claims.template_missing, "pod/w0", FROM_TEMPLATE, NODE)
+
+
 def test_a_template_that_was_not_read_is_not_called_missing() -> None:
     unseen = (Unseen("ResourceClaimTemplate.resource.k8s.io", "forbidden"),)
     assert every(uses_template(POD, "gpu"), NODE, unseen=unseen) == [
